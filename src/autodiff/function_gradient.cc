@@ -13,8 +13,8 @@ bool TakesGradient(DType d) {
   return IsFloating(d) || IsComplex(d) || d == DType::kVariant;
 }
 
-// Builds a way back; sizes of the forward function's lists are measured there,
-// so that a number crosses in a list's place.
+// Builds a way back; the lengths of the forward function's lists are asked
+// there, so that a number crosses in a list's place.
 class BackwardBuilder : public GraphBuilder {
  public:
   explicit BackwardBuilder(std::shared_ptr<Graph> forward)

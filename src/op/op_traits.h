@@ -86,8 +86,8 @@ enum class OpTrait : uint8_t {
   // Makes something that each row of tf.vectorized_map has of its own, though
   // nothing that it takes differs by row.
   kOnePerRow,
-  // Tells sizes of a tensor list alone: a way back that asks for them need not
-  // keep the list, which could be changed in place no more.
+  // Tells the length of a tensor list alone: a way back that asks for it need
+  // not keep the list, which could be changed in place no more.
   kMeasuresList,
   // Its rule for tf.vectorized_map also knows tensor lists where it takes
   // tensors of any dtype.

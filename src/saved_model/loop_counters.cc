@@ -143,15 +143,25 @@ void ShiftOutput(const HashSet<std::string>& counted, std::string* name) {
 class LoopCounter {
  public:
   explicit LoopCounter(tensorflow::MetaGraphDef* model)
-      : library_(model->mutable_graph_def()->mutable_library()) {
+      : library_(model->mutable_graph_def()->mutable_library()),
+        objects_(model->mutable_object_graph_def()) {
     for (int i = 0; i < library_->function_size(); ++i) {
       index_[library_->function(i).signature().name()] = i;
     }
     for (const NodeDef& node : model->graph_def().node()) NoteNames(node);
+    HashSet<std::string> conditions, bodies;
     for (const FunctionDef& f : library_->function()) {
       for (const NodeDef& node : f.node_def()) {
-        if (!IsUncounted(node)) NoteNames(node);
+        if (!IsUncounted(node)) {
+          NoteNames(node);
+          continue;
+        }
+        conditions.insert(node.attr().at("cond").func().name());
+        bodies.insert(node.attr().at("body").func().name());
       }
+    }
+    for (const std::string& name : conditions) {
+      if (bodies.contains(name)) others_.insert(name);  // is both
     }
     for (const auto& entry : model->object_graph_def().concrete_functions()) {
       others_.insert(entry.first);
@@ -219,27 +229,40 @@ class LoopCounter {
   }
 
   // The name of the condition or body with the two variables more: the function
-  // itself, or a copy where it serves as something else as well.
+  // itself, or a copy where it serves as something else as well. The name is a
+  // new one, as the process may know another function by the old one.
   std::string CountedPart(const std::string& name, bool is_body) {
     std::string& counted = (is_body ? bodies_ : conditions_)[name];
     if (!counted.empty()) return counted;
-    counted = name;
-    int place = index_.at(name);
-    if (others_.contains(name) ||
-        (is_body ? conditions_ : bodies_).contains(name)) {
-      for (int i = 0; index_.contains(counted); ++i) {
-        counted = absl::StrCat(name, "_counted_", i);
-      }
-      place = library_->function_size();
-      index_[counted] = place;
-      *library_->add_function() = library_->function(index_.at(name));
-      library_->mutable_function(place)->mutable_signature()->set_name(counted);
+    counted = name + "_counted";
+    for (int i = 1; index_.contains(counted); ++i) {
+      counted = absl::StrCat(name, "_counted_", i);
     }
-    AddVariables(is_body, library_->mutable_function(place));
+    int place = index_.at(name);
+    if (others_.contains(name)) {
+      place = library_->function_size();
+      *library_->add_function() = library_->function(index_.at(name));
+    }
+    index_[counted] = place;
+    RenameCaptured(name, counted);
+    FunctionDef* f = library_->mutable_function(place);
+    f->mutable_signature()->set_name(counted);
+    AddVariables(is_body, f);
     return counted;
   }
 
+  // Objects that are tensors of the function, which custom gradients capture.
+  void RenameCaptured(const std::string& name, const std::string& counted) {
+    for (auto& object : *objects_->mutable_nodes()) {
+      if (object.has_captured_tensor() &&
+          object.captured_tensor().concrete_function() == name) {
+        object.mutable_captured_tensor()->set_concrete_function(counted);
+      }
+    }
+  }
+
   tensorflow::FunctionDefLibrary* library_;
+  tensorflow::SavedObjectGraph* objects_;
   HashMap<std::string, int> index_;  // of functions, by name
   HashSet<std::string> others_;      // what else than those loops names
   HashMap<std::string, std::string> conditions_, bodies_;  // counted, by name

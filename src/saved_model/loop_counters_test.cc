@@ -116,7 +116,8 @@ TEST(LoopCounters, AFunctionOfTheModelIsCopied) {
   EXPECT_EQ(library.function(2).signature().input_arg_size(), 1);
   EXPECT_EQ(library.function(3).signature().input_arg_size(), 3);
   EXPECT_EQ(library.function(0).node_def(3).attr().at("body").func().name(),
-            library.function(3).signature().name());
+            "body_counted");
+  EXPECT_EQ(library.function(3).signature().name(), "body_counted");
 }
 
 TEST(LoopCounters, LoopsOfUnknownFunctionsStay) {

@@ -111,11 +111,16 @@ class entering:  # noqa: N801
         self._graph = graph
 
     def __enter__(self):
-        if self._graph is None:
-            _headrace.push_eager()
-        else:
-            _headrace.push_graph(self._graph._core)
+        # What may find no memory comes first: nobody leaves what was not entered.
         _state.entered.append(self._graph)
+        try:
+            if self._graph is None:
+                _headrace.push_eager()
+            else:
+                _headrace.push_graph(self._graph._core)
+        except BaseException:
+            _state.entered.pop()
+            raise
         return self._graph
 
     def __exit__(self, *error):

@@ -24,17 +24,20 @@ def _tables():
     old = root["compat"]["v1"]
     if "@" in old:
         _names._share(old, old.pop("@"))
-    today = {
-        name: target
-        for name, target in _flat(root).items()
-        if not name.startswith(("compat.", "__internal__."))
-    }
+    today, old = (
+        {
+            name: target
+            for name, target in _flat(rows).items()
+            if not name.startswith(("compat.", "__internal__."))
+        }
+        for rows in (root, old)
+    )
     by_target = collections.defaultdict(list)
     for name, target in today.items():
         # (Today's TensorFlow has no estimators, so nothing is renamed to one.)
         if not name.startswith("estimator."):
             by_target[target].append(name)
-    return today, _flat(old), by_target
+    return today, old, by_target
 
 
 def derived(name):
