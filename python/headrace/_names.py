@@ -147,13 +147,17 @@ def open_namespaces(prefix, rows):
     """Makes `from headrace.keras.layers import Dense` work."""
     for name, row in rows.items():
         full = f"{prefix}.{name}"
-        if row == "=" or isinstance(row, str) and row[:2] == "==":
+        if _is_itself(row):
             sys.modules[full] = _itself(row)
         elif isinstance(row, str) and row[0] == "=":
             _namespace(full, _rows_at(row[1:]))
         elif isinstance(row, dict):
             _namespace(full, row)
             open_namespaces(full, row)
+
+
+def _is_itself(row):
+    return row == "=" or isinstance(row, str) and row.startswith("==")
 
 
 def _itself(row):
@@ -330,7 +334,7 @@ def resolve(holder, rows, name):
             name=name,  # with these two Python tells names that are like it
             obj=holder,
         )
-    if target == "=" or isinstance(target, str) and target[:2] == "==":
+    if _is_itself(target):
         value = _itself(target)
     elif isinstance(target, str) and target[0] == "=":
         value = _namespace(f"{holder.__name__}.{name}", _rows_at(target[1:]))

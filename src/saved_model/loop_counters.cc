@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "base/hash_map.h"
 #include "op/registry.h"
+#include "saved_model/function_names.h"
 #include "tensorflow/core/framework/function.pb.h"
 
 namespace headrace {
@@ -148,12 +149,14 @@ class LoopCounter {
     for (int i = 0; i < library_->function_size(); ++i) {
       index_[library_->function(i).signature().name()] = i;
     }
-    for (const NodeDef& node : model->graph_def().node()) NoteNames(node);
+    for (NodeDef& node : *model->mutable_graph_def()->mutable_node()) {
+      NoteNames(&node);
+    }
     HashSet<std::string> conditions, bodies;
-    for (const FunctionDef& f : library_->function()) {
-      for (const NodeDef& node : f.node_def()) {
+    for (FunctionDef& f : *library_->mutable_function()) {
+      for (NodeDef& node : *f.mutable_node_def()) {
         if (!IsUncounted(node)) {
-          NoteNames(node);
+          NoteNames(&node);
           continue;
         }
         conditions.insert(node.attr().at("cond").func().name());
@@ -178,15 +181,15 @@ class LoopCounter {
   void Run() {
     // Copies of functions are added at the end meanwhile.
     for (int i = 0; i < library_->function_size(); ++i) CountIn(i);
+    RenameCaptured();
   }
 
  private:
   // Of a node that is no loop to be counted.
-  void NoteNames(const NodeDef& node) {
-    for (const auto& [key, value] : node.attr()) {
-      if (value.has_func()) others_.insert(value.func().name());
-      for (const auto& f : value.list().func()) others_.insert(f.name());
-    }
+  void NoteNames(NodeDef* node) {
+    EachCalledName(node, [&](std::string* name) {
+      if (index_.contains(*name)) others_.insert(*name);
+    });
   }
 
   void CountIn(int i) {
@@ -211,10 +214,11 @@ class LoopCounter {
         AddConstant(count, 0, written.Add());
         AddConstant(bound, -1, written.Add());
         AddInputs(count, bound, &node);
-        for (const char* part : {"cond", "body"}) {
-          auto* f = (*node.mutable_attr())[part].mutable_func();
-          f->set_name(CountedPart(f->name(), part == std::string("body")));
-        }
+        auto& attrs = *node.mutable_attr();
+        std::string* cond = attrs["cond"].mutable_func()->mutable_name();
+        std::string* body = attrs["body"].mutable_func()->mutable_name();
+        *cond = CountedPart(*cond, /*is_body=*/false);
+        *body = CountedPart(*body, /*is_body=*/true);
       }
       *written.Add() = std::move(node);
     }
@@ -244,19 +248,23 @@ class LoopCounter {
       *library_->add_function() = library_->function(index_.at(name));
     }
     index_[counted] = place;
-    RenameCaptured(name, counted);
     FunctionDef* f = library_->mutable_function(place);
     f->mutable_signature()->set_name(counted);
     AddVariables(is_body, f);
     return counted;
   }
 
-  // Objects that are tensors of the function, which custom gradients capture.
-  void RenameCaptured(const std::string& name, const std::string& counted) {
+  // Objects that are tensors of such functions, which custom gradients capture.
+  void RenameCaptured() {
     for (auto& object : *objects_->mutable_nodes()) {
-      if (object.has_captured_tensor() &&
-          object.captured_tensor().concrete_function() == name) {
-        object.mutable_captured_tensor()->set_concrete_function(counted);
+      if (!object.has_captured_tensor()) continue;
+      std::string* of =
+          object.mutable_captured_tensor()->mutable_concrete_function();
+      for (const auto* parts : {&conditions_, &bodies_}) {
+        auto it = parts->find(*of);
+        if (it == parts->end()) continue;
+        *of = it->second;
+        break;
       }
     }
   }

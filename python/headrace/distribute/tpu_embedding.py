@@ -76,19 +76,15 @@ class _Tables(AutoTrackable):
         optimizer, slots = table.optimizer, {}
         if optimizer is not None:
             names = optimizer._slot_names()
-            make = getattr(optimizer, "slot_variable_creation_fn", None) or _new_slots
+            make = optimizer.slot_variable_creation_fn or _new_slots
             slots = make(parameters, names, optimizer._slot_initializers())
         return {**slots, "parameters": parameters}
 
     @property
     def embedding_tables(self):
         """{TableConfig: its variable, [vocabulary_size, dim]}."""
-        self._maybe_build()
+        self.build()
         return {t: self._variables[t.name]["parameters"] for t in self._table_config}
-
-    def _maybe_build(self):
-        if not self._built:
-            self.build()
 
 
 def _new_slots(table, names, initializers):
@@ -132,12 +128,12 @@ class TPUEmbeddingForServing(_Tables):
     @property
     def variables(self):
         """{table's name: {"parameters" or a slot's name: variable}}."""
-        self._maybe_build()
+        self.build()
         return self._variables
 
     def embedding_lookup(self, features, weights=None):
         """What serving_embedding_lookup() gives for the tables here."""
-        self._maybe_build()
+        self.build()
         return serving_embedding_lookup(
             features, weights, self.embedding_tables, self._feature_config
         )

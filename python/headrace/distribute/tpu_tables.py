@@ -9,7 +9,8 @@ import math
 from headrace.framework import dtypes, tensor_shape
 from headrace.framework.support import signatures
 from headrace.ops import array_ops, math_ops
-from headrace.ops.random import initializers, random_ops
+from headrace.ops.random import initializers
+from headrace.ops.random.initializers_v1 import TruncatedNormal
 
 _SHARED = signatures.from_text(
     "use_gradient_accumulation=True, clip_weight_min=None, clip_weight_max=None, "
@@ -60,9 +61,6 @@ class _Optimizer(_Described):
     def _slot_names(self):
         return list(self._slots)
 
-    def _slot_initializers(self):
-        return [initializers.Zeros() for _ in self._slots]
-
 
 def _ends(clipvalue):
     if clipvalue is None or isinstance(clipvalue, tuple):
@@ -70,16 +68,9 @@ def _ends(clipvalue):
     return -clipvalue, clipvalue
 
 
-def _positive(name, value):
-    if value <= 0:
-        raise ValueError(
-            f"Argument `{name}` must be a positive float. Received: {value}"
-        )
-
-
-def _optimizer(name, text, doc, slots=(), check=None, without=(), first=()):
+def _optimizer(name, text, doc, slots=(), check=None, without=()):
     """The class of an optimizer with the parameters of `text` and those that all share;
-    its slots begin with zeros, or with the attribute that `first` names for one."""
+    its slots begin with zeros, but accumulators with `initial_accumulator_value`."""
 
     def __init__(self, **given):
         shared = {p.name: given.pop(p.name) for p in _SHARED if p.name in given}
@@ -88,8 +79,8 @@ def _optimizer(name, text, doc, slots=(), check=None, without=(), first=()):
         self._take(given.pop("learning_rate"), shared, **given)
 
     def _slot_initializers(self):
-        values = [getattr(self, first[0]) if s in first else 0.0 for s in slots]
-        return [initializers.Constant(v) for v in values]
+        first = {"accumulators": getattr(self, "initial_accumulator_value", 0.0)}
+        return [initializers.Constant(first.get(slot, 0.0)) for slot in slots]
 
     own = signatures.from_text("self, " + text)
     shared = [p for p in _SHARED if p.name not in without]
@@ -130,6 +121,14 @@ def _check_momentum(epsilon, exponent, **_):
         raise ValueError("Adagrad momentum: Precondition exponent must >0")
 
 
+def _check_accumulator(initial_accumulator_value, **_):
+    if initial_accumulator_value <= 0:
+        raise ValueError(
+            "Argument `initial_accumulator_value` must be a positive float. Received: "
+            f"{initial_accumulator_value}"
+        )
+
+
 SGD = _optimizer(
     "SGD",
     "learning_rate=0.01",
@@ -141,10 +140,7 @@ Adagrad = _optimizer(
     "learning_rate=0.001, initial_accumulator_value=0.1",
     "Adagrad's parameters; ValueError unless the first accumulator is positive.",
     slots=("accumulators",),
-    first=("initial_accumulator_value", "accumulators"),
-    check=lambda initial_accumulator_value, **_: _positive(
-        "initial_accumulator_value", initial_accumulator_value
-    ),
+    check=_check_accumulator,
 )
 AdagradMomentum = _optimizer(
     "AdagradMomentum",
@@ -163,10 +159,7 @@ FTRL = _optimizer(
     "Follow-the-regularized-leader's parameters; ValueError unless the first accumulator "
     "is positive.",
     slots=("accumulators", "linears"),
-    first=("initial_accumulator_value", "accumulators"),
-    check=lambda initial_accumulator_value, **_: _positive(
-        "initial_accumulator_value", initial_accumulator_value
-    ),
+    check=_check_accumulator,
 )
 Adam = _optimizer(
     "Adam",
@@ -177,16 +170,6 @@ Adam = _optimizer(
     slots=("momenta", "velocities"),
     check=_check_adam,
 )
-
-
-class _Cut(initializers.Initializer):
-    """A normal distribution around 0, cut at two deviations."""
-
-    def __init__(self, stddev):
-        self.stddev = stddev
-
-    def __call__(self, shape, dtype=dtypes.float32, **kwargs):
-        return random_ops.truncated_normal(shape, 0.0, self.stddev, dtype)
 
 
 class QuantizationConfig:
@@ -254,7 +237,7 @@ class TableConfig:
             )
         self._given_initializer = initializer
         if initializer is None:
-            initializer = _Cut(1.0 / math.sqrt(dim))
+            initializer = TruncatedNormal(stddev=1.0 / math.sqrt(dim))
         self.vocabulary_size, self.dim = vocabulary_size, dim
         self.initializer, self.optimizer = initializer, optimizer
         self.combiner, self.name = combiner, name

@@ -95,11 +95,11 @@ class Calls:
 
     def get_input_shape_at(self, node_index):
         """The shape, or shapes, of what the call numbered `node_index` took."""
-        return shapes_of(self._node_at(node_index, "input shape", "input shape").inputs)
+        return sizes_of(self._node_at(node_index, "input shape", "input shape").inputs)
 
     def get_output_shape_at(self, node_index):
         """The shape, or shapes, of what the call numbered `node_index` gave."""
-        return shapes_of(
+        return sizes_of(
             self._node_at(node_index, "output shape", "output shape").outputs
         )
 
@@ -126,7 +126,7 @@ class Calls:
                 f"{word} shape."
             )
         nodes = self._keras.inbound
-        shapes = [shapes_of(getattr(node, word + "s")) for node in nodes]
+        shapes = [sizes_of(getattr(node, word + "s")) for node in nodes]
         if any(shape != shapes[0] for shape in shapes):
             raise AttributeError(
                 f'The layer "{self.name}" has multiple inbound nodes, with different '
@@ -136,7 +136,7 @@ class Calls:
         return shapes[0]
 
 
-def shapes_of(tensors):
+def sizes_of(tensors):
     """Tuples of the sizes of tensors, in their structure."""
     return tf.nest.map_structure(lambda t: tuple(t.shape.as_list()), tensors)
 

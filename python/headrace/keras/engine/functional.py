@@ -125,7 +125,7 @@ class Functional(Model):
     def _shape_in_models(self, word):
         if self._layer_graph is None:
             return super()._shape_in_models(word)
-        return calls.shapes_of(getattr(self, word))
+        return calls.sizes_of(getattr(self, word))
 
     @property
     def input_names(self):

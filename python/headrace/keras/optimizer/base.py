@@ -309,20 +309,7 @@ class BaseOptimizer(AutoTrackable):
         `loss` is a function without arguments, or a scalar that `tape` recorded;
         ValueError for a tensor without a tape. `grad_loss` is the gradient of the loss.
         """
-        if not callable(loss) and tape is None:
-            raise ValueError(
-                "`tape` is required when a `Tensor` loss is passed. Received: "
-                f"loss={loss}, tape={tape}."
-            )
-        if tape is None:
-            tape = tf.GradientTape()
-        if callable(loss):
-            with tape:
-                if not callable(var_list):
-                    tape.watch(var_list)
-                loss = loss()
-                if callable(var_list):
-                    var_list = var_list()
+        loss, var_list, tape = recorded(loss, var_list, tape)
         gradients = tape.gradient(loss, var_list, grad_loss)
         return list(zip(gradients, var_list))
 
@@ -555,6 +542,26 @@ def _beside(variable):
         if strategy is None
         else strategy.extended._near(variable)
     )
+
+
+def recorded(loss, var_list, tape):
+    """(the loss as a tensor, var_list, the tape): a function's loss is computed on the
+    tape, a new one unless there is one. ValueError for a tensor without its tape."""
+    if not callable(loss) and tape is None:
+        raise ValueError(
+            "`tape` is required when a `Tensor` loss is passed. Received: "
+            f"loss={loss}, tape={tape}."
+        )
+    if tape is None:
+        tape = tf.GradientTape()
+    if callable(loss):
+        with tape:
+            if not callable(var_list):
+                tape.watch(var_list)
+            loss = loss()
+            if callable(var_list):
+                var_list = var_list()
+    return loss, var_list, tape
 
 
 def with_gradients(pairs):

@@ -9,7 +9,12 @@ from headrace.keras.base.tracking import attach_new
 from headrace.keras.classes import add_classes
 from headrace.keras.optimizer import nadam, rules
 from headrace.keras.optimizer.for_subclasses import ForSubclasses
-from headrace.keras.optimizer.base import BaseOptimizer, sum_of_replicas, with_gradients
+from headrace.keras.optimizer.base import (
+    BaseOptimizer,
+    recorded,
+    sum_of_replicas,
+    with_gradients,
+)
 from headrace.keras.optimizer.schedule import LearningRateSchedule
 
 _LIMITS = ("clipnorm", "clipvalue", "global_clipnorm")
@@ -134,14 +139,7 @@ class Optimizer(ForSubclasses, BaseOptimizer):
 
     def _compute_gradients(self, loss, var_list, grad_loss=None, tape=None):
         """A list of (gradient, variable)."""
-        if not callable(loss) and tape is None:
-            return self.compute_gradients(loss, var_list)  # which says what is missing
-        tape = tf.GradientTape() if tape is None else tape
-        if callable(loss):
-            with tape:
-                if not callable(var_list):
-                    tape.watch(var_list)
-                loss = loss()
+        loss, var_list, tape = recorded(loss, var_list, tape)
         if callable(var_list):
             var_list = var_list()
         with tape._ensure_recording():

@@ -65,15 +65,22 @@ class OnSpace(Layer):
         return 1 if self.data_format == "channels_first" else -1
 
     def _resized(self, sizes, channels=None):
-        """Sizes of the output: those of space by `_length(size, axis)`, and channels."""
+        """Sizes of the output: those of space, and channels."""
         sizes = list(sizes)
         first = len(sizes) - self.rank - 2 + self._first()
-        for axis in range(self.rank):
-            if sizes[first + axis] is not None:
-                sizes[first + axis] = self._length(sizes[first + axis], axis)
+        space = slice(first, first + self.rank)
+        sizes[space] = self._spatial_output_shape(sizes[space])
         if channels is not None:
             sizes[first - 1 if self._first() == 2 else -1] = channels
         return sizes
+
+    def _spatial_output_shape(self, spatial_input_shape):
+        """The sizes of the output's space for those of the input's, None where they are
+        unknown: by `_length(size, axis)`. Subclasses of programs may define it."""
+        return [
+            None if size is None else self._length(size, axis)
+            for axis, size in enumerate(spatial_input_shape)
+        ]
 
 
 class OnWindows(OnSpace):
@@ -184,21 +191,6 @@ class _Convolution(Weighted, OnWindows):
 
     def _pad_before(self, inputs):
         return tf.pad(inputs, self._compute_causal_padding(inputs))
-
-    def _spatial_output_shape(self, spatial_input_shape):
-        """The sizes of the output's space for those of the input's, None where they are
-        unknown. Subclasses may define it."""
-        return [
-            None if size is None else self._length(size, axis)
-            for axis, size in enumerate(spatial_input_shape)
-        ]
-
-    def _resized(self, sizes, channels=None):
-        made = super()._resized(sizes, channels)
-        first = len(sizes) - self.rank - 2 + self._first()
-        space = slice(first, first + self.rank)
-        made[space] = self._spatial_output_shape(list(sizes)[space])
-        return made
 
     def convolution_op(self, inputs, kernel):
         """The convolution of inputs with a kernel like the layer's own, with its strides,

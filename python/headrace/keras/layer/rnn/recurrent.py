@@ -60,15 +60,17 @@ class RNN(Layer):
                 self._make_states(inputs)
             kept = [v._read() for v in tf.nest.flatten(self._states)]
             return tf.nest.pack_sequence_as(self._state_sizes(), kept)
-        first = tf.nest.flatten(inputs)[0]
-        found = cells.initial_states(self.cell, None, tf.shape(first)[1], first.dtype)
-        return list(found) if isinstance(found, (list, tuple)) else [found]
+        return self._states_of_cell(None, tf.nest.flatten(inputs)[0], 1)
 
     def get_initial_state(self, inputs):
         """A list of the states that a sequence begins with where none are given, for
         inputs of that batch: what the cell says, else zeros."""
-        first = tf.nest.flatten(inputs)[0]
-        batch = tf.shape(first)[1 if self.time_major else 0]
+        axis = 1 if self.time_major else 0
+        return self._states_of_cell(inputs, tf.nest.flatten(inputs)[0], axis)
+
+    def _states_of_cell(self, inputs, first, axis):
+        """What the cell begins with for as many rows as `first` has along the axis."""
+        batch = tf.shape(first)[axis]
         found = cells.initial_states(self.cell, inputs, batch, first.dtype)
         return list(found) if isinstance(found, (list, tuple)) else [found]
 
