@@ -300,27 +300,7 @@ def _symbolic_set_shape(self, shape):
 
     Nothing is checked when the graph runs.
     """
-    have, shape = self.shape, tensor_shape.as_shape(shape)
-    if not have.is_compatible_with(shape):
-        raise ValueError(_differ(have, shape))
-    self._set_shape(have.merge_with(shape))
-
-
-def _differ(have, shape):
-    """What is said of shapes of known ranks that cannot be one."""
-    if have.rank != shape.rank:
-        return f"Shapes must be equal rank, but are {have.rank} and {shape.rank}"
-    pairs = list(zip(have.as_list(), shape.as_list()))
-    at = next(i for i, (a, b) in enumerate(pairs) if None not in (a, b) and a != b)
-    texts = (_in_brackets(sizes) for sizes in (have.as_list(), shape.as_list()))
-    return (
-        f"Dimension {at} in both shapes must be equal, but are {pairs[at][0]} and "
-        f"{pairs[at][1]}. Shapes are {' and '.join(texts)}."
-    )
-
-
-def _in_brackets(sizes):
-    return f"[{','.join('?' if size is None else str(size) for size in sizes)}]"
+    self._set_shape(tensor_shape.as_shape(shape))
 
 
 def _not_in_graphs(what):

@@ -171,7 +171,12 @@ PyObject* SetShape(PyObject* self, PyObject* arg) {
     PyErr_SetString(PyExc_TypeError, "an eager tensor keeps its shape");
     return nullptr;
   }
-  headrace::SetShape(v, s);
+  StatusOr<Shape> both = MergeShapes(v.shape(), s);
+  if (!both.ok()) {
+    RaiseStatus(both.status(), /*in_graph=*/true);
+    return nullptr;
+  }
+  headrace::SetShape(v, *both);
   Py_RETURN_NONE;
 }
 
@@ -272,7 +277,8 @@ PyGetSetDef tensor_getset[] = {
 PyMethodDef tensor_methods[] = {
     {"_rank", Shield<Rank>, METH_NOARGS, "The number of dimensions, or None."},
     {"_set_shape", Shield<SetShape>, METH_O,
-     "Replaces a symbolic tensor's shape."},
+     "Narrows a symbolic tensor's shape by another; ValueError where they "
+     "differ."},
     {}};
 PyMethodDef eager_methods[] = {
     {"numpy", Shield<Numpy>, METH_NOARGS, "A NumPy copy of the value."},
