@@ -55,7 +55,7 @@ int AddVariable(ModelWriter& w, nb::object variable, const std::string& name,
 int AddConstant(ModelWriter& w, nb::handle value) {
   SavedObject o;
   o.mutable_constant();
-  return w.AddObject(std::move(o), ValueOrHandle(value));
+  return ValueOrRaise(w.AddKnown(std::move(o), ValueOrHandle(value)));
 }
 
 int AddResource(ModelWriter& w, nb::handle value) {

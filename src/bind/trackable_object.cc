@@ -60,6 +60,14 @@ Status InPython(F&& f) {
   }
 }
 
+// Calls a function of framework/trackable.py.
+template <typename... Args>
+nb::object Ask(const char* function, Args&&... args) {
+  const Ref callee = Import("framework.trackable", function);
+  if (!callee) throw nb::python_error();
+  return nb::handle(callee.get())(args...);
+}
+
 // An object with `_serialize_to_tensors` and `_restore_from_tensors` has the
 // values that these name; one with `_check_savable` may refuse to be saved.
 // Classes with a `_trackable_children` of their own are asked for their
@@ -158,7 +166,7 @@ class PythonNode : public Trackable, public WithOwner {
     HR_RETURN_IF_ERROR(InPython([&] {
       nb::list wanted;
       for (const std::string& name : names) wanted.append(name);
-      const nb::list nodes = Ask("looked_up", owner_.get(), wanted);
+      const nb::object nodes = Ask("looked_up", owner_.get(), wanted);
       for (size_t i = 0; i < names.size(); ++i) {
         if (!nodes[i].is_none()) found[i] = nb::cast<TrackablePtr>(nodes[i]);
       }
@@ -188,13 +196,6 @@ class PythonNode : public Trackable, public WithOwner {
   }
 
  private:
-  // Calls a function of framework/trackable.py.
-  template <typename... Args>
-  static nb::list Ask(const char* function, Args&&... args) {
-    Ref callee = Import("framework.trackable", function);
-    if (!callee) throw nb::python_error();
-    return nb::cast<nb::list>(nb::handle(callee.get())(args...));
-  }
   static nb::object OwnTensors(const nb::object& owner) {
     if (CurrentEmitter()->is_eager()) {
       return owner.attr("_serialize_to_tensors")();
@@ -235,17 +236,25 @@ class PythonRemoteNode : public RemoteVariableNode, public WithOwner {
 // by nodes, which Python adds (`_restored_from`).
 class GraphVariableNode : public Trackable, public WithOwner {
  public:
-  GraphVariableNode(nb::handle owner, ValueSpec spec)
-      : owner_(owner), spec_(std::move(spec)) {}
+  // `handle`: its id, 0 where operations take the variable by reference.
+  GraphVariableNode(nb::handle owner, ValueSpec spec, uint64_t handle)
+      : owner_(owner), spec_(std::move(spec)), handle_(handle) {}
   nb::object owner() const override { return owner_.get(); }
 
   bool has_values() const override { return true; }
+  uint64_t graph_handle() const override { return handle_; }
   StatusOr<std::vector<ValueSpec>> Specs() const override {
     return std::vector<ValueSpec>{spec_};
   }
+  // Without a buffer where its session saves it, as it does a checkpoint's.
   StatusOr<std::vector<Tensor>> Read() const override {
-    // One tensor without a buffer: its session saves it.
-    return std::vector<Tensor>(1);
+    std::vector<Tensor> values(1);
+    HR_RETURN_IF_ERROR(InPython([&] {
+      const nb::object found = Ask("value_of_session", owner_.get());
+      if (!found.is_none()) values[0] = ValueOrHandle(found).tensor();
+      return OkStatus();
+    }));
+    return values;
   }
   bool reads_itself() const override { return true; }
   Status ReadFrom(const std::string& prefix,
@@ -259,6 +268,7 @@ class GraphVariableNode : public Trackable, public WithOwner {
  private:
   const Owner owner_;
   const ValueSpec spec_;
+  const uint64_t handle_;
 };
 
 TrackablePtr NewNode(nb::object owner, bool has_values, bool has_check,
@@ -277,7 +287,7 @@ TrackablePtr NewVariableNode(nb::object variable, const std::string& name) {
   };
   // The resource is made when the graph runs.
   if (handle.is_symbolic()) {
-    return std::make_shared<GraphVariableNode>(variable, spec());
+    return std::make_shared<GraphVariableNode>(variable, spec(), handle.id());
   }
   if (RemoteNameOf(handle.tensor()) != nullptr) {
     return std::make_shared<PythonRemoteNode>(variable, handle.tensor(),
@@ -296,7 +306,7 @@ TrackablePtr NewReferenceNode(nb::object variable, const std::string& name,
   spec.dtype = AsDType(dtype.ptr());
   if (spec.dtype == DType::kInvalid) throw nb::type_error("no dtype");
   if (!AsShape(shape.ptr(), &spec.shape)) nb::raise_python_error();
-  return std::make_shared<GraphVariableNode>(variable, std::move(spec));
+  return std::make_shared<GraphVariableNode>(variable, std::move(spec), 0);
 }
 
 nb::list PairsOf(

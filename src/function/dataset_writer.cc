@@ -9,6 +9,7 @@
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "graph/attr_proto.h"
+#include "graph/called_names.h"
 #include "graph/export.h"
 #include "graph/graph.h"
 #include "op/reach.h"
@@ -242,19 +243,6 @@ class DatasetWriter {
   std::set<std::string> functions_;
 };
 
-// Calls `f` with each function's name, to be changed, in the node.
-template <typename F>
-void EachName(NodeDef* node, F&& f) {
-  f(node->mutable_op());
-  for (auto& [key, value] : *node->mutable_attr()) {
-    if (value.has_func()) f(value.mutable_func()->mutable_name());
-    if (!value.has_list()) continue;
-    for (auto& func : *value.mutable_list()->mutable_func()) {
-      f(func.mutable_name());
-    }
-  }
-}
-
 }  // namespace
 
 Status WriteDatasetGraph(const Dataset& dataset, const FunctionLibrary* library,
@@ -303,10 +291,10 @@ void RenameFunctions(
     for (; next < open.size(); ++next) {
       FunctionDef& f = *open[next];
       rename(f.mutable_signature()->mutable_name());
-      for (NodeDef& node : *f.mutable_node_def()) EachName(&node, rename);
+      for (NodeDef& node : *f.mutable_node_def()) EachCalledName(&node, rename);
     }
   };
-  for (NodeDef& node : *graph->mutable_node()) EachName(&node, rename);
+  for (NodeDef& node : *graph->mutable_node()) EachCalledName(&node, rename);
   rename_bodies();
   for (const auto& [old, f] : functions) {
     std::string called = old;

@@ -5,6 +5,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/ascii.h"
 #include "base/hash_map.h"
+#include "graph/partial.h"
 #include "op/registry.h"
 
 namespace headrace {
@@ -95,6 +96,11 @@ StatusOr<Value> GraphBuilder::CaptureAs(const Value& v, std::string name) {
       v.tensor().num_elements() <= kMostKnown) {
     // Shape rules of nodes to come read it.
     inner->node()->set_constant(v.tensor());
+  }
+  if (is_integer && v.is_symbolic() && v.shape().known_rank() &&
+      v.shape().rank() == 1) {
+    const Shape sizes = PartialShapeOf(EdgeOf(v));
+    if (sizes.known_rank()) inner->node()->set_captured_sizes(sizes);
   }
   captures_.push_back({v, *inner});
   return inner;

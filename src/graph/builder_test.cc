@@ -39,5 +39,28 @@ TEST(GraphBuilder, ReadersOfWhatWaitsDoNotWaitTwice) {
   EXPECT_EQ(waits("Tan"), Nodes());
 }
 
+TEST(GraphBuilder, CapturedSizesAreKnownAsFarAsAround) {
+  const auto around = std::make_shared<Graph>();
+  GraphBuilder outer(around, GraphBuilder::Kind::kFunction);
+  Value sizes;
+  {
+    EmitterScope emits(&outer);
+    OpScope s;
+    const Value x = *outer.AddPlaceholder(
+        "x", DType::kFloat, Shape{2, Shape::kUnknown, 3}, nullptr);
+    sizes = s("Shape", {x});
+    ASSERT_TRUE(s.ok()) << s.status();
+  }
+  // A branch within a branch: each hands on what the one around knows.
+  GraphBuilder middle(std::make_shared<Graph>(), GraphBuilder::Kind::kFunction);
+  const Value handed = *middle.Import(sizes);
+  GraphBuilder inner(std::make_shared<Graph>(), GraphBuilder::Kind::kFunction);
+  EmitterScope emits(&inner);
+  OpScope s;
+  const Value made = s("Fill", {handed, Value(Tensor::Scalar<float>(1))});
+  ASSERT_TRUE(s.ok()) << s.status();
+  EXPECT_EQ(made.shape(), (Shape{2, Shape::kUnknown, 3}));
+}
+
 }  // namespace
 }  // namespace headrace

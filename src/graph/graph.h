@@ -56,6 +56,10 @@ class Node {
     return constant_.has_buffer() ? &constant_ : nullptr;
   }
 
+  // Of a captured vector of sizes: those that the graph around knows, -1 for
+  // others. Null where it is none, or nothing is known.
+  const Shape* captured_sizes() const { return captured_sizes_.get(); }
+
   void set_output_shape(int i, Shape s) { output_shapes_[i] = std::move(s); }
   void set_output_handle(int i, std::shared_ptr<const HandleData> h) {
     if (static_cast<int>(output_handles_.size()) <= i) {
@@ -64,6 +68,9 @@ class Node {
     output_handles_[i] = std::move(h);
   }
   void set_constant(Tensor t) { constant_ = std::move(t); }
+  void set_captured_sizes(Shape s) {
+    captured_sizes_ = std::make_unique<const Shape>(std::move(s));
+  }
   void set_device(std::string d) { device_ = std::move(d); }
   void set_op(ResolvedOpPtr op) { op_ = std::move(op); }
   void SetInput(int i, Edge e) { inputs_[i] = e; }
@@ -84,6 +91,7 @@ class Node {
   absl::InlinedVector<Shape, 1> output_shapes_;
   std::vector<std::shared_ptr<const HandleData>> output_handles_;
   Tensor constant_;
+  std::unique_ptr<const Shape> captured_sizes_;  // few nodes have any
 };
 
 struct GraphVersions {

@@ -81,6 +81,7 @@ Shape SizesLookup::Vector(const Edge& e) {
   if (const Tensor* t = e.index == 0 ? e.node->constant() : nullptr) {
     return OfConstant(*t);
   }
+  if (const Shape* sizes = e.node->captured_sizes()) return *sizes;
   if (--left_ < 0) return Shape::UnknownRank();
   return NodeSizes(this, e, false).Ask();
 }

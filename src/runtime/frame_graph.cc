@@ -22,37 +22,59 @@ using FeedMap = HashMap<Edge, int>;
 
 class Maker {
  public:
-  Maker(FrameGraph* g, absl::Span<Node* const> nodes,
-        absl::Span<const Edge> feeds)
-      : g_(*g), nodes_(nodes) {
+  Maker(FrameGraph* g, absl::Span<Node* const> single,
+        absl::Span<const FrameIsland> islands, absl::Span<const Edge> feeds)
+      : g_(*g), single_(single), islands_(islands) {
     for (size_t i = 0; i < feeds.size(); ++i) {
       feeds_.emplace(feeds[i], static_cast<int>(i));
     }
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      ids_.emplace(nodes[i], static_cast<int>(i));
+    int id = 0;
+    for (Node* n : single) ids_.emplace(n, id++);
+    for (const FrameIsland& island : islands) {
+      for (Node* n : island.nodes) ids_.emplace(n, id);
+      int output = 0;
+      for (const Edge& e : island.outputs) island_outputs_[e] = output++;
+      ++id;
     }
   }
 
   Status Make(absl::Span<const Edge> fetches) {
-    g_.nodes.resize(nodes_.size());
+    const int first_island = static_cast<int>(single_.size());
+    const int count = first_island + static_cast<int>(islands_.size());
+    g_.nodes.resize(count);
     // The root, in which all nodes outside of loops run.
     g_.frames.emplace_back();
-    for (size_t i = 0; i < nodes_.size(); ++i) {
-      HR_RETURN_IF_ERROR(SetNode(static_cast<int>(i)));
+    for (int i = 0; i < first_island; ++i) {
+      HR_RETURN_IF_ERROR(SetNode(single_[i], &g_.nodes[i]));
     }
-    for (size_t i = 0; i < nodes_.size(); ++i) {
-      HR_RETURN_IF_ERROR(Connect(static_cast<int>(i)));
+    for (int i = first_island; i < count; ++i) {
+      SetIsland(islands_[i - first_island], &g_.nodes[i]);
+    }
+    for (int i = 0; i < first_island; ++i) {
+      Node* n = single_[i];
+      HR_RETURN_IF_ERROR(Connect(i, n->inputs(), n->control_inputs()));
+    }
+    for (int i = first_island; i < count; ++i) {
+      const FrameIsland& island = islands_[i - first_island];
+      HR_RETURN_IF_ERROR(Connect(i, island.inputs, island.controls));
     }
     HR_RETURN_IF_ERROR(FindFrames());
     HR_RETURN_IF_ERROR(CheckEnds());
-    for (size_t i = 0; i < nodes_.size(); ++i) Place(static_cast<int>(i));
+    for (int i = 0; i < count; ++i) Place(i);
     return SetFetches(fetches);
   }
 
  private:
-  Status SetNode(int id) {
-    Node* n = nodes_[id];
-    FrameGraph::FrameNode& out = g_.nodes[id];
+  static void SetIsland(const FrameIsland& island,
+                        FrameGraph::FrameNode* node) {
+    node->op = island.op;
+    node->kernel = island.kernel;
+    node->targets.resize(island.outputs.size() + 1);
+    node->fetches.resize(island.outputs.size());
+  }
+
+  Status SetNode(Node* n, FrameGraph::FrameNode* node) {
+    FrameGraph::FrameNode& out = *node;
     HR_ASSIGN_OR_RETURN(out.op, NamedOp(*n));
     out.name = n->name();
     if (IsFrameOp(n->def())) out.role = n->def().role;
@@ -95,17 +117,23 @@ class Maker {
     return reader;
   }
 
-  Status Connect(int id) {
-    Node* n = nodes_[id];
+  // The output of a node, or of the island that it is in.
+  int OutputOf(const Edge& e) const {
+    auto it = island_outputs_.find(e);
+    return it == island_outputs_.end() ? e.index : it->second;
+  }
+
+  Status Connect(int id, absl::Span<const Edge> inputs,
+                 absl::Span<Node* const> controls) {
     FrameGraph::FrameNode& out = g_.nodes[id];
-    for (int i = 0; i < n->num_inputs(); ++i) {
-      const Edge& e = n->input(i);
+    for (int i = 0; i < static_cast<int>(inputs.size()); ++i) {
+      const Edge& e = inputs[i];
       auto feed = feeds_.find(e);
       FrameGraph::Source source;
       if (feed != feeds_.end()) {
         source.feed = feed->second;
       } else {
-        g_.nodes[ids_.at(e.node)].targets[e.index].push_back({id, i});
+        g_.nodes[ids_.at(e.node)].targets[OutputOf(e)].push_back({id, i});
         ++out.waiting;
         // An op that wants the variable's value reads it when it runs, as
         // assignments in the same frame count by then.
@@ -115,7 +143,7 @@ class Maker {
       }
       out.inputs.push_back(source);
     }
-    for (Node* c : n->control_inputs()) {
+    for (Node* c : controls) {
       g_.nodes[ids_.at(c)].targets.back().push_back({id, -1});
       ++out.waiting;
       ++out.control_waiting;
@@ -221,19 +249,21 @@ class Maker {
       HR_ASSIGN_OR_RETURN(g_.fetch_readers[i], ReaderOf(fetches[i]));
       FrameGraph::FrameNode& n = g_.nodes[ids_.at(fetches[i].node)];
       if (n.out_frame != 0) {
-        return InvalidArgument("Operation '", n.name,
+        return InvalidArgument("Operation '", fetches[i].node->name(),
                                "' has been marked as not fetchable: it lies "
                                "inside a loop");
       }
-      n.fetches[fetches[i].index].push_back(static_cast<int>(i));
+      n.fetches[OutputOf(fetches[i])].push_back(static_cast<int>(i));
     }
     return OkStatus();
   }
 
   FrameGraph& g_;
-  absl::Span<Node* const> nodes_;
+  absl::Span<Node* const> single_;
+  absl::Span<const FrameIsland> islands_;
   FeedMap feeds_;
-  HashMap<const Node*, int> ids_;
+  HashMap<const Node*, int> ids_;  // islands come behind single nodes
+  HashMap<Edge, int> island_outputs_;
   HashMap<std::pair<int, std::string>, int> children_;
 };
 
@@ -250,11 +280,12 @@ bool MayBeDead(const Node& n) {
   return alive == nullptr || !*alive;
 }
 
-StatusOr<FrameGraph> FrameGraph::Make(absl::Span<Node* const> nodes,
+StatusOr<FrameGraph> FrameGraph::Make(absl::Span<Node* const> single,
+                                      absl::Span<const FrameIsland> islands,
                                       absl::Span<const Edge> feeds,
                                       absl::Span<const Edge> fetches) {
   FrameGraph g;
-  HR_RETURN_IF_ERROR(Maker(&g, nodes, feeds).Make(fetches));
+  HR_RETURN_IF_ERROR(Maker(&g, single, islands, feeds).Make(fetches));
   return g;
 }
 

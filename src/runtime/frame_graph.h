@@ -9,6 +9,7 @@
 #include "absl/types/span.h"
 #include "graph/graph.h"
 #include "op/kernel.h"
+#include "runtime/frame_islands.h"
 
 namespace headrace {
 
@@ -37,7 +38,7 @@ struct FrameGraph {
   struct FrameNode {
     ResolvedOpPtr op;
     std::shared_ptr<Kernel> kernel;  // null for frame ops
-    std::string name;
+    std::string name;             // none of an island, whose nodes have theirs
     OpRole role = OpRole::kNone;  // of a frame op, or an end of an edge
     bool constant = false;        // Enter: the value goes to every iteration
     int frame = -1;               // where it runs
@@ -63,9 +64,11 @@ struct FrameGraph {
   int num_fetches = 0;
   std::vector<Reader> fetch_readers;  // one a fetch
 
-  // `nodes`: all that fetches and targets need. InvalidArgument where frames
-  // contradict each other; NotFound where an op has no kernel.
-  static StatusOr<FrameGraph> Make(absl::Span<Node* const> nodes,
+  // Of `islands` and of single nodes, together all that fetches and targets
+  // need. InvalidArgument where frames contradict each other; NotFound where an
+  // op has no kernel.
+  static StatusOr<FrameGraph> Make(absl::Span<Node* const> single,
+                                   absl::Span<const FrameIsland> islands,
                                    absl::Span<const Edge> feeds,
                                    absl::Span<const Edge> fetches);
 };

@@ -62,7 +62,8 @@ Status RunNode(const FrameGraph::FrameNode& n, const RunServices& services,
                absl::Span<Tensor* const> in, absl::Span<Tensor> out) {
   absl::InlinedVector<Tensor*, 4> outputs;
   for (Tensor& t : out) outputs.push_back(&t);
-  if (!timeline::On()) [[likely]] {
+  // The nodes of an island are events of their own.
+  if (!timeline::On() || n.name.empty()) [[likely]] {
     return RunOnce(*n.op, *n.kernel, in, outputs, services);
   }
   StepEvent event(n.name, n.op->name());
@@ -267,7 +268,8 @@ class FrameRunner {
     const FrameGraph::FrameNode& n = g_.nodes[r.node];
     Iteration* it = r.run->at(r.iteration);
     Status s = Compute(n, *it, it->nodes[n.slot], outputs);
-    return s.ok() || IsWouldWait(s) ? s : AtNode(s, n.name);
+    // The plan of an island has named the node.
+    return s.ok() || IsWouldWait(s) || n.name.empty() ? s : AtNode(s, n.name);
   }
 
   // The outputs of a node go where they are read.
@@ -505,10 +507,20 @@ const OpDef& FramesOp() {
 
 }  // namespace
 
-StatusOr<Program> MakeFrameProgram(absl::Span<Node* const> nodes,
+StatusOr<Program> MakeFrameProgram(const Graph& graph,
+                                   absl::Span<Node* const> nodes,
                                    absl::Span<const Edge> feeds,
-                                   absl::Span<const Edge> fetches) {
-  HR_ASSIGN_OR_RETURN(FrameGraph g, FrameGraph::Make(nodes, feeds, fetches));
+                                   absl::Span<const Edge> fetches,
+                                   const FunctionLibrary* library) {
+  std::vector<Node*> single(nodes.begin(), nodes.end());
+  std::vector<FrameIsland> islands;
+  // What a stranger's graph may run is asked of each of its nodes.
+  if (graph.sandbox() == nullptr) {
+    single.clear();
+    islands = FindFrameIslands(nodes, feeds, fetches, library, &single);
+  }
+  HR_ASSIGN_OR_RETURN(FrameGraph g,
+                      FrameGraph::Make(single, islands, feeds, fetches));
   Program p;
   Call call;
   std::vector<DType> in, out;

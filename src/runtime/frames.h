@@ -6,12 +6,15 @@
 
 namespace headrace {
 
-// Makes the program of one call, which runs `nodes` (all that fetches and
-// targets need) node by node. A node is run once an iteration, when its inputs
-// are there; it is skipped when one is dead. An error at a run: "Retval[i]
-// does not have value" for a fetch that is dead.
-StatusOr<Program> MakeFrameProgram(absl::Span<Node* const> nodes,
+// Makes the program of one call, which runs `nodes` of `graph` (all that
+// fetches and targets need) node by node, those that always run together as
+// plans of their own (frame_islands.h). A node is run once an iteration, when
+// its inputs are there; it is skipped when one is dead. An error at a run:
+// "Retval[i] does not have value" for a fetch that is dead.
+StatusOr<Program> MakeFrameProgram(const Graph& graph,
+                                   absl::Span<Node* const> nodes,
                                    absl::Span<const Edge> feeds,
-                                   absl::Span<const Edge> fetches);
+                                   absl::Span<const Edge> fetches,
+                                   const FunctionLibrary* library);
 
 }  // namespace headrace

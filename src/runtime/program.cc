@@ -435,7 +435,8 @@ StatusOr<Program> MakeProgram(const Graph& graph, absl::Span<const Edge> feeds,
   }
   std::vector<Node*> nodes = NeededNodes(fetches, targets, NotIn(map));
   if (RunsInFrames(nodes)) {
-    HR_ASSIGN_OR_RETURN(p, MakeFrameProgram(nodes, feeds, fetches));
+    HR_ASSIGN_OR_RETURN(
+        p, MakeFrameProgram(graph, nodes, feeds, fetches, library));
     p.sandbox = graph.sandbox();
     return p;
   }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "autodiff/named_gradient.h"
 #include "base/hash_map.h"
+#include "graph/called_names.h"
 #include "graph/import.h"
 #include "op/absent_ops.h"
 #include "op/registry.h"

@@ -7,8 +7,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "base/hash_map.h"
+#include "graph/called_names.h"
 #include "op/registry.h"
-#include "saved_model/function_names.h"
 #include "tensorflow/core/framework/function.pb.h"
 
 namespace headrace {

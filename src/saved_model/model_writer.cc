@@ -33,8 +33,24 @@ int ModelWriter::AddObject(SavedObject object, Value value) {
   return id;
 }
 
+StatusOr<int> ModelWriter::AddKnown(SavedObject object, const Value& value) {
+  if (!value.is_symbolic()) return AddObject(std::move(object), value);
+  const Node& n = *value.node();
+  if (!n.def().Is(OpRole::kConstant) || n.constant() == nullptr) {
+    return FailedPrecondition("tensor ", n.name(), ":", value.index(),
+                              " of a graph has no value to be saved");
+  }
+  const int id = AddObject(std::move(object), Value(*n.constant()));
+  by_value_.emplace(value.id(), id);
+  return id;
+}
+
 StatusOr<int> ModelWriter::AddAsset(Value path) {
-  const Tensor& text = path.tensor();
+  const Tensor* known = path.is_symbolic() ? path.node()->constant() : nullptr;
+  if (path.is_symbolic() && known == nullptr) {
+    return InvalidArgument("an asset's path is a constant");
+  }
+  const Tensor& text = known ? *known : path.tensor();
   if (text.dtype() != DType::kString || text.num_elements() != 1) {
     return InvalidArgument("an asset's path is one string");
   }
@@ -58,14 +74,14 @@ StatusOr<int> ModelWriter::AddAsset(Value path) {
   if (index == assets_.size()) assets_.emplace_back(file, name);
   SavedObject object;
   object.mutable_asset()->set_asset_file_def_index(static_cast<int>(index));
-  return AddObject(std::move(object), std::move(path));
+  return AddKnown(std::move(object), path);
 }
 
 StatusOr<int> ModelWriter::ObjectOf(const Function& f, const Value& capture,
                                     size_t arg) {
   auto it = by_value_.find(capture.id());
   if (it != by_value_.end()) return it->second;
-  if (capture.is_symbolic()) {
+  if (capture.is_symbolic() && !capture.node()->def().Is(OpRole::kConstant)) {
     return FailedPrecondition(
         "Function ", f.name, " captures a tensor of a graph (",
         capture.node()->name(), "), which has no value to be saved");
@@ -85,7 +101,7 @@ StatusOr<int> ModelWriter::ObjectOf(const Function& f, const Value& capture,
   }
   SavedObject constant;
   constant.mutable_constant();
-  return AddObject(std::move(constant), capture);
+  return AddKnown(std::move(constant), capture);
 }
 
 Status ModelWriter::AddFunction(const ConcreteFunction& f,

@@ -43,6 +43,9 @@ class ModelWriter {
   // Adds an object and returns its number, 0 for the first, the root. `value`:
   // what functions capture of it, null where they cannot.
   int AddObject(tensorflow::SavedObject object, Value value = {});
+  // The same of a constant. FailedPrecondition for a graph's tensor that is
+  // none.
+  StatusOr<int> AddKnown(tensorflow::SavedObject object, const Value& value);
   // The same of a file, which is copied.
   StatusOr<int> AddAsset(Value path);
   // To add children to. Good until the next object is added.

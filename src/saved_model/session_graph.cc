@@ -158,8 +158,8 @@ StatusOr<Value> ModelWriter::MakeInGraph(int id) {
         "function makes: object ",
         id);
   }
-  const Tensor& tensor = values_[id].tensor();
   if (o.has_constant()) {
+    const Tensor& tensor = values_[id].tensor();
     const Value constant =
         s("Const", {}, {{"value", tensor}, {"dtype", tensor.dtype()}});
     HR_RETURN_IF_ERROR(s.status());
@@ -305,21 +305,35 @@ Status ModelWriter::MakeInitializers() {
 // Sessions restore and save variables alone.
 Status ModelWriter::MakeSaver(const GraphValues& values) {
   HashMap<const Resource*, int> by_resource;
+  HashMap<uint64_t, int> by_handle;  // of variables of a graph
   for (int id = 0; id < num_objects(); ++id) {
     if (!objects_->nodes(id).has_variable()) continue;
-    by_resource[values_[id].tensor().data<ResourceHandle>()->resource.get()] =
-        id;
+    const Value& handle = values_[id];
+    if (handle.is_symbolic()) {
+      by_handle[handle.id()] = id;
+    } else {
+      by_resource[handle.tensor().data<ResourceHandle>()->resource.get()] = id;
+    }
   }
   std::vector<std::string> keys;
   std::vector<Value> handles;
   std::vector<DType> dtypes;
   for (size_t i = 0; i < values.values().size(); ++i) {
-    const auto [variable, dtype] = VariableOf(*values.owners()[i]);
-    auto it = by_resource.find(variable);
-    if (it == by_resource.end()) continue;
-    keys.push_back(values.values()[i].first);
+    const Trackable& owner = *values.owners()[i];
+    const auto& [key, value] = values.values()[i];
+    auto [variable, dtype] = VariableOf(owner);
+    int id = -1;
+    if (auto it = by_resource.find(variable); it != by_resource.end()) {
+      id = it->second;
+    }
+    if (auto it = by_handle.find(owner.graph_handle()); it != by_handle.end()) {
+      id = it->second;
+      dtype = value.dtype();
+    }
+    if (id < 0) continue;
+    keys.push_back(key);
     dtypes.push_back(dtype);
-    handles.push_back(in_graph_[it->second]);
+    handles.push_back(in_graph_[id]);
   }
   const Value path = *builder_->AddPlaceholder("saver_filename", DType::kString,
                                                Shape(), nullptr);

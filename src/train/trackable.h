@@ -98,6 +98,10 @@ class Trackable : public std::enable_shared_from_this<Trackable> {
   };
   std::vector<Slot> Slots() const;
 
+  // The id of the handle of a variable of a graph, which sessions keep the
+  // value of; 0 for all else.
+  virtual uint64_t graph_handle() const { return 0; }
+
   // The object's own values; plain containers have none. What has some says so
   // by has_values().
   virtual StatusOr<std::vector<ValueSpec>> Specs() const {

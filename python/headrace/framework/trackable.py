@@ -185,15 +185,32 @@ _given = threading.local()
 
 
 @contextlib.contextmanager
-def children_are(given):
+def saved_as(children, session=None, variables=()):
     """Within, in this thread, objects whose classes have a `_trackable_children` of their
-    own have these children: {id of the object: {name: child}}. A SavedModel holds the
-    values of what it holds, which need not be what a checkpoint would."""
-    _given.children = given
+    own have `children`, {id of the object: {name: child}}: a SavedModel holds the values
+    of what it holds, which need not be what a checkpoint would. What a graph holds, its
+    `variables` foremost, has the value that `session` has."""
     try:
+        _given.children, _given.session = children, session
+        if variables:
+            _given.values = dict(zip(map(id, variables), of_session(variables)))
         yield
     finally:
-        del _given.children
+        _given.__dict__.clear()
+
+
+def of_session(tensors):
+    """A graph's tensors, or variables, as eager tensors of the values that they have in
+    the session that is being saved; None where none is."""
+    session = getattr(_given, "session", None)
+    if session is None:
+        return None
+    return [_headrace.make_tensor(value) for value in session.run(list(tensors))]
+
+
+def value_of_session(variable):
+    """Called natively: a graph's variable in the session that is being saved, or None."""
+    return getattr(_given, "values", {}).get(id(variable))
 
 
 def _children_of(value):

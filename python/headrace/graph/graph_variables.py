@@ -117,23 +117,26 @@ class GraphVariable(MayBeSlice, variables.ResourceVariable):
 
     def _make(self, graph, scope, value, shape, trainable):
         """Adds the nodes: handle, whether it has a value, first value, read."""
-        self._shared_name = scope.rstrip("/")
         self._initial_value = value
+        self._add_nodes(graph, scope, value.dtype, shape, trainable)
+
+    def _add_nodes(self, graph, scope, dtype, shape, trainable):
+        """The same; no first value where there is none."""
+        self._shared_name = scope.rstrip("/")
         with beside_itself(graph, scope):
             handle = raw.VarHandleOp(
-                dtype=value.dtype,
-                shape=shape,
-                shared_name=self._shared_name,
-                name=scope,
+                dtype=dtype, shape=shape, shared_name=self._shared_name, name=scope
             )
-        self._set_up(handle, value.dtype, shape, trainable)
+        self._set_up(handle, dtype, shape, trainable)
         variables._by_handle[handle._id] = self
+        value = self._initial_value
         with graph._exactly_at(handle.device):
             with graph.name_scope("IsInitialized"):
                 raw.VarIsInitializedOp(handle)
-            with graph._attributes({"_class": None}):
-                raw.AssignVariableOp(handle, value, name=f"{scope}Assign/")
-            self._initializer = graph._last_operation()
+            if value is not None:
+                with graph._attributes({"_class": None}):
+                    raw.AssignVariableOp(handle, value, name=f"{scope}Assign/")
+                self._initializer = graph._last_operation()
             cached = self._caching_device
             with graph.name_scope("Read"), where_it_is_read(graph, cached):
                 self._value = self._read()

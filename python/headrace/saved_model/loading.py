@@ -6,7 +6,7 @@ import gc
 import os
 
 from headrace._load import _headrace
-from headrace.context import errors
+from headrace.context import errors, stack
 from headrace.elements import structured
 from headrace.framework import data_structures
 from headrace.framework.asset import Asset
@@ -17,7 +17,7 @@ from headrace.function import wrapped
 from headrace.function.deferred import TracedGraph
 from headrace.function.function_type import FreelyNamed, P, Parameters
 from headrace.function.restored import RestoredConcreteFunction
-from headrace.saved_model import objects
+from headrace.saved_model import in_graph, objects
 from headrace.saved_model.functions import RestoredFunction, parameters_of
 from headrace.saved_model.options import LoadOptions
 
@@ -36,6 +36,9 @@ def load(export_dir, tags=None, options=None):
     `tags`, a string or some, name one of several graphs. Raises OSError where there is no
     model or its file is damaged, ValueError and RuntimeError for tags that no graph
     has, UnimplementedError, which lists them, for operations that are not there.
+    In a graph that sessions run the model's variables and tables are the graph's:
+    `initializer` of a variable gives it its value of the model, and
+    `tf.compat.v1.tables_initializer()` fills the tables.
     """
     safe_mode = None
     if isinstance(options, SafeMode):
@@ -43,19 +46,26 @@ def load(export_dir, tags=None, options=None):
     options = options or LoadOptions()
     if tags is not None:
         tags = [tags] if isinstance(tags, str) else list(tags)
-    native = _headrace.load_saved_model(
-        os.fspath(export_dir),
-        tags,
-        options.allow_partial_checkpoint,
-        options.experimental_skip_checkpoint,
-        safe_mode,
-    )
+
+    def read(skip):
+        folder, partial = os.fspath(export_dir), options.allow_partial_checkpoint
+        return _headrace.load_saved_model(folder, tags, partial, skip, safe_mode)
+
+    skip = options.experimental_skip_checkpoint
+    graph = stack.plain_graph()
+    native = read(skip or graph is not None)
+    if graph is not None and native.is_of_session:
+        # Its functions take its variables as they are in this process.
+        graph, native = None, read(skip)
+    inside = in_graph.GraphObjects(native) if graph is not None else None
     with _reading(export_dir), _uncollected():
-        loader = _Loader(native)
+        loader = _Loader(native, inside)
         root = loader.root()
         aliased = (
             loader.aliased() if options.experimental_load_function_aliases else None
         )
+    if inside is not None and not skip:
+        in_graph.restore(root, os.fspath(export_dir), options.allow_partial_checkpoint)
     version, git_version = native.versions
     shown = {
         "tensorflow_version": version,
@@ -120,8 +130,9 @@ class _Loader:
     """Makes objects of a native model: all of them, then what leads from one to
     another."""
 
-    def __init__(self, native):
+    def __init__(self, native, inside=None):
         self._native = native
+        self._inside = inside  # GraphObjects, where a session will run it
         self._rows = [native.object(i) for i in range(native.num_objects)]
         self._concrete = {}  # by name
         self._takes = self._keywords_by_name() if native.is_of_session else {}
@@ -129,6 +140,8 @@ class _Loader:
         self._objects = {}
         for i in range(len(self._rows)):
             self._object(i)
+        if inside is not None:
+            self._move_in()
 
     def root(self):
         """The first object, with all that it leads to."""
@@ -138,6 +151,19 @@ class _Loader:
         if not isinstance(root.signatures, objects.SignatureMap):
             raise TypeError(f"its signatures are a {type(root.signatures).__name__}")
         return root
+
+    def _move_in(self):
+        """Functions take the graph's variables and tables, and fill the latter."""
+        with stack.entering(None):
+            for i, (kind, *_, saveables) in enumerate(self._rows):
+                if kind == "resource" and saveables:
+                    self._objects[i].find_names(self._pairs(saveables))
+        for concrete in self._concrete.values():
+            self._inside.take_in(concrete)
+        for kind, _, children, *_ in self._rows:
+            initialize = dict(children).get("_initialize")
+            if kind == "resource" and initialize is not None:
+                self._inside.begin_with(self._objects[initialize])
 
     def aliased(self):
         """{alias: function}: the tf.function of the trace that has the alias, or, of
@@ -180,6 +206,8 @@ class _Loader:
     def _make(self, i):
         kind, what, children, _, saveables = self._rows[i]
         if kind == "variable":
+            if self._inside is not None:
+                return self._inside.variable(i, what)
             return objects.variable(self._native.value(i), *what)
         if kind == "user_object":
             return self._user_object(what, children)
@@ -192,13 +220,24 @@ class _Loader:
             made.keywords, made.positional = what[1], what[2]
             return made
         if kind == "constant":
-            return TrackableConstant(self._native.value(i))
+            return TrackableConstant(self._value(i, "constant"))
         if kind == "asset":
-            return Asset(self._native.value(i))
+            return Asset(self._value(i, "asset"))
         if kind == "resource":
             cls = objects.SavedResource if saveables else objects.RestoredResource
-            return cls(self._native.value(i))
+            return cls(self._handle(i, dict(children).get("_create_resource")))
         return AutoTrackable()
+
+    def _value(self, i, kind):
+        if self._inside is None:
+            return self._native.value(i)
+        return getattr(self._inside, kind)(i)
+
+    def _handle(self, i, create):
+        """Of a resource, that `create` is the function of, if one is there."""
+        if self._inside is None or create is None:
+            return self._native.value(i)
+        return self._inside.made_by(i, self._object(create))
 
     def _user_object(self, identifier, children):
         if identifier == "trackable_tuple_wrapper":  # what is in it cannot come later
@@ -252,13 +291,16 @@ class _Loader:
             )
         return parameters_of(self._specs.get(name), inputs)
 
+    def _pairs(self, saveables):
+        """{name: (function that saves, function that restores)}."""
+        return {n: tuple(self._objects[f] for f in p) for n, p in saveables.items()}
+
     def _connect(self, i):
         kind, what, children, slots, saveables = self._rows[i]
         owner = self._objects[i]
         named = [(name, self._objects[child]) for name, child in children]
         if kind == "resource" and saveables:
-            for name, pair in saveables.items():
-                owner._saveables[name] = tuple(self._objects[f] for f in pair)
+            owner._saveables.update(self._pairs(saveables))
         if kind in ("function", "bare_concrete_function", "constant", "asset"):
             return
         if kind == "user_object" and what == "trackable_tuple_wrapper":

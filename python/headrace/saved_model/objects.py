@@ -3,7 +3,7 @@
 import collections.abc
 
 from headrace._load import _headrace
-from headrace.framework import data_structures, variables
+from headrace.framework import conversion, data_structures, variables
 from headrace.framework.trackable import (
     AutoTrackable,
     Trackable,
@@ -73,26 +73,34 @@ class SavedResource(RestoredResource):
     def __init__(self, handle):
         super().__init__(handle)
         self._saveables = data_structures.NoDependency({})
+        self._names = data_structures.NoDependency({})
 
     @property
     def _checkpoint_attribute(self):
         return next(iter(self._saveables), "")
 
-    def _parts(self):
-        """(name of a value, tensor) of each."""
-        for name, (save, _) in self._saveables.items():
-            flat = save.of_tensors([_headrace.make_tensor(name)])
-            for i in range(0, len(flat), 3):
-                yield flat[i].numpy().decode(), flat[i + 2]
+    def find_names(self, saveables):
+        """Keeps what the values are called, which a graph's nodes would not tell."""
+        for name, (save, _) in saveables.items():
+            rows = save.of_tensors([_headrace.make_tensor(name)])
+            self._names[name] = [n.numpy().decode() for n in rows[::3]]
 
     def _serialize_to_tensors(self):
-        return dict(self._parts())
+        found = {}
+        self._find_missing_names()
+        for name, (save, _) in self._saveables.items():
+            rows = save.of_tensors([conversion.constant(name)])
+            found.update(zip(self._names[name], rows[2::3]))
+        return found
 
     def _restore_from_tensors(self, restored_tensors):
-        names = [name for name, _ in self._parts()]
+        self._find_missing_names()
         for name, (_, restore) in self._saveables.items():
-            own = [restored_tensors[n] for n in names if n.startswith(name)]
-            restore.of_tensors(own)
+            restore.of_tensors([restored_tensors[n] for n in self._names[name]])
+
+    def _find_missing_names(self):
+        if len(self._names) < len(self._saveables):
+            self.find_names(self._saveables)
 
 
 def variable(handle, name, dtype, shape, trainable, synchronization, aggregation):

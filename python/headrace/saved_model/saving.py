@@ -1,12 +1,13 @@
 """tf.saved_model.save: what the objects of a model are, for C++ to write."""
 
+import contextlib
 import functools
 import gc
 import inspect
 import os
 
 from headrace._load import _headrace
-from headrace.context import stack
+from headrace.context import sessions, stack
 from headrace.elements import structured
 from headrace.framework import data_structures, dtypes, variables
 from headrace.framework.asset import Asset
@@ -16,9 +17,9 @@ from headrace.framework.trackable import (
     Trackable,
     TrackableConstant,
     as_trackable,
-    children_are,
     is_trackable,
     node_of,
+    saved_as,
 )
 from headrace.framework.type_spec import TensorSpec
 from headrace.function.concrete import ConcreteFunction
@@ -46,6 +47,7 @@ def save(obj, export_dir, signatures=None, options=None):
     are what servers call; without them the only function of `obj` that has an
     input_signature. Raises ValueError for what cannot be saved or be a signature,
     AssertionError where functions use variables that `obj` does not lead to.
+    Of variables of a graph the values are saved that they have in the default session.
     """
     options = options or SaveOptions()
     if stack.inside_function():
@@ -58,7 +60,7 @@ def save(obj, export_dir, signatures=None, options=None):
             "Expected an object of type `Trackable`, such as `tf.Module` or a subclass of "
             f"the `Trackable` class, for export. Got {obj} with type {type(obj)}."
         )
-    # Objects whose values no session holds can be saved while a graph is built.
+    # Functions are traced for programs that run operations at once, also from a graph.
     with stack.entering(None):
         _Saver(obj, signatures, options).write(os.fspath(export_dir))
 
@@ -93,6 +95,11 @@ def _children_of(obj):
     """(name, child) of what an object leads to."""
     if isinstance(obj, (*_FUNCTIONS, _headrace.VariableBase)):
         return []
+    if hasattr(type(obj), "_reference_node"):
+        raise TypeError(
+            f"tf.saved_model.save: operations take {obj!r} by reference, which objects of "
+            "a SavedModel cannot be; make it with use_resource=True"
+        )
     if isinstance(obj, SignatureMap):
         return list(obj.items())
     found = {}
@@ -113,6 +120,8 @@ class _Saver:
         self._root, self._options = root, options
         self._ids = {}  # id of an object -> its number
         self._known = set()  # ids of handles that objects have
+        self._held = []  # variables whose values a session has
+        self._takes_session = False
         self._objects = []  # by number
         self._edges = []  # (number, name, child)
         self._slots = {}  # (number, variable, name, slot)
@@ -164,7 +173,9 @@ class _Saver:
             for alias, function in self._options.function_aliases.items()
             for c in _aliased(function)
         ]
-        with children_are(self._found_children()):
+        session = self._session(folder) if self._takes_session else None
+        graph = session.graph.as_default() if session else contextlib.nullcontext()
+        with graph, saved_as(self._found_children(), session, self._held):
             self._writer.write(
                 folder,
                 node_of(self._root),
@@ -174,6 +185,17 @@ class _Saver:
                 aliases,
                 self._options.experimental_image_format,
             )
+
+    @staticmethod
+    def _session(folder):
+        session = sessions.get_default_session()
+        if session is None:
+            prefix = os.path.join(folder, "variables", "variables")
+            raise RuntimeError(
+                f'Unable to save checkpoint to "{prefix}" in graph mode without a default '
+                "session. Please use `with tf.Session():` to create a session."
+            )
+        return session
 
     def _found_children(self):
         """{id of an object: its children by name}, as they were walked over."""
@@ -242,17 +264,19 @@ class _Saver:
         if isinstance(obj, TrackableConstant):
             return w.add_constant(obj.value)
         if self._is_resource(obj):
-            self._known.add(obj.resource_handle._id)
+            self._know(obj.resource_handle)
             return w.add_resource(obj.resource_handle)
         return w.add_user_object(_identifier(obj))
 
+    def _know(self, handle):
+        """An object of the model has the handle, which functions may capture."""
+        self._known.add(handle._id)
+        self._takes_session = self._takes_session or _graph_of(handle) is not None
+
     def _add_variable(self, v):
-        if not isinstance(v.handle, _headrace.EagerTensor):
-            raise AssertionError(
-                "tf.saved_model.save is not supported when graph building: a session "
-                f"holds the value of {v!r}"
-            )
-        self._known.add(v.handle._id)
+        self._know(v.handle)
+        if _graph_of(v.handle) is not None:
+            self._held.append(v)
         name = v.name.partition(":")[0]
         sync, aggregation = v.synchronization.value, v.aggregation.value
         policy = self._options.experimental_variable_policy
@@ -367,7 +391,9 @@ class _Saver:
             return obj._saveables
         if not hasattr(obj, "_serialize_to_tensors"):
             return {}
-        values = obj._serialize_to_tensors()
+        graph = _graph_of(obj.resource_handle)
+        with graph.as_default() if graph is not None else contextlib.nullcontext():
+            values = obj._serialize_to_tensors()
         if not values:
             return {}
         attribute = getattr(obj, "_checkpoint_attribute", "")
@@ -400,6 +426,12 @@ class _Saver:
             "restore_fn",
         )
         return {attribute or "value": (save, restore)}
+
+
+def _graph_of(handle):
+    """The graph that a session runs to make what the handle is of; None where that is
+    there already."""
+    return None if isinstance(handle, _headrace.EagerTensor) else handle.graph
 
 
 def _of_trace(concrete, tensor):

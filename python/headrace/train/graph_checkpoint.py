@@ -9,7 +9,7 @@ import weakref
 
 from headrace._load import raw
 from headrace.context import stack
-from headrace.framework import conversion, dtypes
+from headrace.framework import conversion, dtypes, trackable
 from headrace.framework.name_scopes import name_scope
 from headrace.graph.placeholders import placeholder_with_default
 from headrace.train import checkpoint_options, saver_graph, traced_write
@@ -29,8 +29,10 @@ _under_way = weakref.WeakValueDictionary()  # prefix -> Operations of the latest
 
 
 def begin(prefix):
-    """The list that operations reading `prefix` are added to from here on."""
+    """The list that operations reading `prefix`, or the checkpoint of a SavedModel in that
+    folder, are added to from here on."""
     operations = _under_way[prefix] = Operations()
+    _under_way[f"{prefix.rstrip('/')}/variables/variables"] = operations
     return operations
 
 
@@ -58,7 +60,8 @@ def _restore_nodes(variable, prefix, key):
 
 def own_tensors(owner):
     """Called natively: {name: tensor} of an object's own values: in a plain graph nodes
-    that are made once, in a trace eager ones, as nothing of the trace reads them."""
+    that are made once, but for a session that is being saved; in a trace eager ones, as
+    nothing of the trace reads them."""
     graph = stack.plain_graph()
     if graph is None:
         with stack.entering(None):
@@ -67,7 +70,8 @@ def own_tensors(owner):
     kept = known.get(id(owner))
     if kept is None or kept[0]() is not owner:  # variables cannot be keys
         kept = known[id(owner)] = weakref.ref(owner), owner._serialize_to_tensors()
-    return kept[1]
+    values = trackable.of_session(kept[1].values())
+    return kept[1] if values is None else dict(zip(kept[1], values))
 
 
 def restored_object(owner, prefix, names, keys):

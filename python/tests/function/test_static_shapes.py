@@ -131,3 +131,38 @@ ROWS = tf.RaggedTensorSpec([2, N, 3], tf.int32, 1)
 def test_dense_tensors_of_ragged_ones(dense, spec, shape):
     made = tf.function(dense, input_signature=[spec]).get_concrete_function()
     assert made.structured_outputs.shape.as_list() == list(shape)
+
+
+def test_captured_sizes_are_known_within_bodies():
+    """What is known of a shape around a loop, branch or function is known in it."""
+    shapes = {}
+
+    def note(what, x, sizes, rows):
+        fixed = (
+            tf.zeros(sizes),
+            tf.zeros(rows),
+            tf.reshape(x, sizes),
+            tf.fill(rows, 1.0),
+        )
+        shapes[what] = [tuple(t.shape) for t in fixed]
+        return x
+
+    @tf.function
+    def f(x):
+        sizes = tf.shape(x)
+        rows = tf.stack([sizes[1], 7])
+        tf.while_loop(
+            lambda i: i < 2, lambda i: (note("loop", x, sizes, rows), i + 1)[1:], [0]
+        )
+        tf.cond(x[0, 0] > 0, lambda: note("branch", x, sizes, rows), lambda: x)
+        tf.function(lambda: note("call", x, sizes, rows))()
+
+        @tf.function
+        def outer():
+            return tf.cond(x[0, 0] > 0, lambda: note("deep", x, sizes, rows), lambda: x)
+
+        return outer()
+
+    f.get_concrete_function(tf.TensorSpec([2, None]))
+    want = [(2, None), (None, 7), (2, None), (None, 7)]
+    assert shapes == dict.fromkeys(["loop", "branch", "call", "deep"], want)

@@ -2,7 +2,7 @@
 
 #include "base/hash_map.h"
 #include "command/show/graph_facts.h"
-#include "saved_model/function_names.h"
+#include "graph/called_names.h"
 
 namespace headrace::command {
 
