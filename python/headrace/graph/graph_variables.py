@@ -5,7 +5,7 @@ import contextlib
 from headrace._load import _headrace, raw
 from headrace.context import late, sessions, stack
 from headrace.context.properties import read_only
-from headrace.framework import conversion, dtypes, tensor, tensor_shape, variables
+from headrace.framework import conversion, tensor_shape, variables
 from headrace.graph.graph_keys import GraphKeys
 from headrace.graph.unread_variable import _UnreadVariable
 

@@ -133,10 +133,11 @@ inline uint64_t EightDigits(uint32_t number) {
 // else nine; as a number of nine digits whose first is of 10^*power. 0 where
 // that is not simple to tell.
 inline uint32_t DigitsOfFloat(float positive, int* power) {
-  // Texts without an exponent, whatever the digits.
-  if (!(positive >= 1e-4f && positive < 1e6f)) return 0;
   constexpr double kLimits[] = {1e-4, 1e-3, 1e-2, 1e-1, 1e0,
                                 1e1,  1e2,  1e3,  1e4,  1e5};
+  // Texts without an exponent, whatever the digits. (The float nearest to 1e-4
+  // lies below it.)
+  if (!(positive >= kLimits[0] && positive < 1e6f)) return 0;
   int at = 4 + (positive >= 1 ? 2 : -2);
   while (positive < kLimits[at]) --at;
   while (at < 9 && positive >= kLimits[at + 1]) ++at;

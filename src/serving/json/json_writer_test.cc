@@ -7,6 +7,8 @@
 #include <limits>
 #include <random>
 
+#include "absl/strings/str_cat.h"
+
 namespace headrace::serving {
 namespace {
 
@@ -35,6 +37,30 @@ TEST(JsonWriter, Numbers) {
 }
 
 // What printf and strtof would make of it by the same rule.
+std::string ByPrintf(float value) {
+  char text[64];
+  std::snprintf(text, sizeof(text), "%.6g", value);
+  if (std::strtof(text, nullptr) != value) {
+    std::snprintf(text, sizeof(text), "%.9g", value);
+  }
+  if (std::strpbrk(text, ".e") == nullptr) std::strcat(text, ".0");
+  return text;
+}
+
+// Where the number of digits changes, and the text gets an exponent: of floats
+// nearest to powers of ten, some lie below these.
+TEST(JsonWriter, NumbersNextToPowersOfTen) {
+  for (int power = -12; power < 12; ++power) {
+    float value = std::strtof(absl::StrCat("1e", power).c_str(), nullptr);
+    for (int i = 0; i < 4; ++i) value = std::nextafterf(value, 0);
+    for (int i = 0; i < 9; ++i) {
+      EXPECT_EQ(Written(value), ByPrintf(value));
+      EXPECT_EQ(Written(-value), ByPrintf(-value));
+      value = std::nextafterf(value, HUGE_VALF);
+    }
+  }
+}
+
 TEST(JsonWriter, NumbersAreAsPrintfHasThem) {
   std::mt19937 random(7);
   for (int i = 0; i < 400000; ++i) {
@@ -52,13 +78,7 @@ TEST(JsonWriter, NumbersAreAsPrintfHasThem) {
                                  std::pow(10.0, i % 17 - 13));
     }
     if (!std::isfinite(value)) continue;
-    char text[64];
-    std::snprintf(text, sizeof(text), "%.6g", value);
-    if (std::strtof(text, nullptr) != value) {
-      std::snprintf(text, sizeof(text), "%.9g", value);
-    }
-    if (std::strpbrk(text, ".e") == nullptr) std::strcat(text, ".0");
-    ASSERT_EQ(Written(value), text);
+    ASSERT_EQ(Written(value), ByPrintf(value));
   }
 }
 
