@@ -54,6 +54,13 @@ def test_a_call_in_a_plain_graph(tmp_path):
         loaded = tf.saved_model.load(str(tmp_path))
         x = v1.placeholder(tf.float32, [2])
         y = loaded.signatures["serving_default"](x=x)["output_0"]
+        session.run(loaded.v.initializer)
+        assert session.run(y, {x: [3.0, 4.0]}).tolist() == [4, 6]
+    # The variables of a model that is loaded outside are those of this process.
+    loaded = tf.saved_model.load(str(tmp_path))
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [2])
+        y = loaded.signatures["serving_default"](x=x)["output_0"]
         assert session.run(y, {x: [3.0, 4.0]}).tolist() == [4, 6]
 
 
