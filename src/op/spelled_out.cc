@@ -19,8 +19,12 @@ bool FindRepeated(const Shape& a, const Shape& b, std::vector<int32_t>* of_a,
     const int at_a = i - (rank - a.rank()), at_b = i - (rank - b.rank());
     const int64_t in_a = at_a < 0 ? 1 : a[at_a];
     const int64_t in_b = at_b < 0 ? 1 : b[at_b];
-    if (at_a < 0 || (in_a == 1 && in_b > 1)) of_a->push_back(i);
-    if (at_b < 0 || (in_b == 1 && in_a > 1)) of_b->push_back(i);
+    // (To none at all, too.)
+    const auto repeats = [](int64_t from, int64_t to) {
+      return from == 1 && (to > 1 || to == 0);
+    };
+    if (at_a < 0 || repeats(in_a, in_b)) of_a->push_back(i);
+    if (at_b < 0 || repeats(in_b, in_a)) of_b->push_back(i);
     const bool unknown = in_a < 0 || in_b < 0;
     if (unknown && at_a >= 0 && at_b >= 0) return false;
   }

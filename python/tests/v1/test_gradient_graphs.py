@@ -126,3 +126,15 @@ def test_loops_and_branches_of_nodes():
             assert sess.run([z, given], {x: -2.0}) == [16.0, -32.0]
     finally:
         v1.enable_control_flow_v2()
+
+
+@pytest.mark.parametrize("op", [tf.add, tf.subtract, tf.multiply, tf.divide, tf.maximum])
+@pytest.mark.parametrize(
+    "a, b", [([1, 1], [0, 0]), ([1, 3], [0, 3]), ([1], [2, 0]), ([0, 1], [0, 0]), ([], [0])]
+)
+def test_gradients_of_what_is_repeated_to_nothing_are_zeros(op, a, b):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        x, y = tf.ones(a), tf.ones(b)
+        dx, dy = session.run(tf.gradients(op(x, y), [x, y]))
+        np.testing.assert_array_equal(dx, np.zeros(a))
+        np.testing.assert_array_equal(dy, np.zeros(b))
