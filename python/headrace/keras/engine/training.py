@@ -10,6 +10,8 @@ from headrace import _api as tf
 from headrace.context import late, stack, strategies
 from headrace.context.properties import read_only
 from headrace.keras import settings
+from headrace.keras.base import row_values
+from headrace.keras.base.steps import Steps
 from headrace.keras.callback.base import CallbackList
 from headrace.keras.callback.history import History
 from headrace.keras.engine import compiled, data_adapter, graph_data
@@ -19,7 +21,6 @@ from headrace.keras.engine.graph_training import (
     GraphTraining,
     Logs,
 )
-from headrace.keras.engine.steps import Steps
 from headrace.keras.optimizer import registry
 from headrace.keras.optimizer.loss_scale import LossScaleOptimizer
 
@@ -628,7 +629,7 @@ class Trainer(GraphNames):
         if not results:
             raise _no_batches("predict")
         callbacks.on_predict_end()
-        return _joined(results)
+        return row_values.joined(results)
 
     # --- one batch ---
 
@@ -687,7 +688,7 @@ class Trainer(GraphNames):
         """The outputs of one batch as NumPy arrays, in the model's structure."""
         self._check_mode("predict_on_batch")
         return tf.nest.map_structure(
-            _array, self._steps("predict")(self._data.batch(x))
+            row_values.fetched, self._steps("predict")(self._data.batch(x))
         )
 
 
@@ -714,10 +715,6 @@ def _no_batches(kind):
     )
 
 
-def _array(x):
-    return x.numpy() if isinstance(x, tf.Tensor) else x
-
-
 def _number(x):
     if isinstance(x, tf.Tensor):
         x = x.numpy()
@@ -733,24 +730,6 @@ def _numbers(logs):
             f"A step must return a dict of logs, but it returned {type(logs).__name__}"
         )
     return {k: _number(v) for k, v in logs.items()}
-
-
-def _in_line(batches):
-    """Batches of one output, one after the other: an array, or as they are sparse or
-    ragged."""
-    if isinstance(batches[0], tf.SparseTensor):
-        return tf.sparse.concat(0, batches)
-    if isinstance(batches[0], tf.RaggedTensor):
-        return tf.concat(batches, 0)
-    return np.concatenate([_array(x) for x in batches])
-
-
-def _joined(results):
-    """Batches of outputs, one after the other."""
-    if len(results) == 1:
-        return tf.nest.map_structure(_array, results[0])
-    leaves = zip(*[tf.nest.flatten(r) for r in results])
-    return tf.nest.pack_sequence_as(results[0], [_in_line(c) for c in leaves])
 
 
 def _validates(epoch, frequency):
