@@ -8,10 +8,6 @@ from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.keras_tensor import KerasTensor
 from headrace.keras.engine import objects, whole
 
-_ADAPTS = (
-    "Normalization Discretization IntegerLookup StringLookup TextVectorization"
-).split()
-
 
 def _one_of(modes, given):
     if given not in modes:
@@ -264,7 +260,11 @@ class FeatureSpace(Layer):
 
     def _learning(self):
         """The names of the columns whose layers learn from data."""
-        kinds = tuple(getattr(tf.keras.layers, name) for name in _ADAPTS)
+        kinds = (
+            tf.keras.layers.Discretization,
+            tf.keras.layers.IntegerLookup,
+            tf.keras.layers.StringLookup,
+        )
 
         def learns(layer):
             if isinstance(layer, tf.keras.layers.Normalization):
@@ -385,14 +385,17 @@ class FeatureSpace(Layer):
                 f"should return an int64 dtype. Instead it returns a {value.dtype.name} "
                 "dtype."
             )
-        layers = tf.keras.layers
-        if isinstance(layer, (layers.IntegerLookup, layers.StringLookup)):
+        lookups = (tf.keras.layers.IntegerLookup, tf.keras.layers.StringLookup)
+        bins = (
+            tf.keras.layers.Discretization,
+            tf.keras.layers.HashedCrossing,
+            tf.keras.layers.Hashing,
+        )
+        if isinstance(layer, lookups):
             count = layer.vocabulary_size()
-        elif isinstance(layer, layers.CategoryEncoding):
+        elif isinstance(layer, tf.keras.layers.CategoryEncoding):
             count = layer.num_tokens
-        elif isinstance(
-            layer, (layers.Discretization, layers.HashedCrossing, layers.Hashing)
-        ):
+        elif isinstance(layer, bins):
             count = layer.num_bins
         else:
             raise ValueError(
@@ -401,7 +404,9 @@ class FeatureSpace(Layer):
                 "known, thus it cannot be one-hot encoded. Try using "
                 "`output_mode='int'`."
             )
-        return layers.CategoryEncoding(num_tokens=count, output_mode="multi_hot")
+        return tf.keras.layers.CategoryEncoding(
+            num_tokens=count, output_mode="multi_hot"
+        )
 
     # --- files ---
 
