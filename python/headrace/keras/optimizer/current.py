@@ -157,7 +157,7 @@ class Optimizer(BaseOptimizer):
         often = self.ema_overwrite_frequency
         if often:
             then()
-            due = (self.iterations._read() + 1) % often == 0
+            due = tf.equal((self.iterations._read() + 1) % often, 0)
             if stack.plain_graph() is not None:
                 self._overwrite(variables, due)
             else:
