@@ -9,9 +9,9 @@ import numpy as np
 from headrace import _api as tf
 from headrace.context import late, stack, strategies
 from headrace.context.properties import read_only
-from headrace.keras import settings
+from headrace.keras import serialization, settings
 from headrace.keras.base import row_values
-from headrace.keras.base.steps import Steps
+from headrace.keras.base.steps import OwnSteps, Steps
 from headrace.keras.callback.base import CallbackList
 from headrace.keras.callback.history import History
 from headrace.keras.engine import compiled, data_adapter, graph_data
@@ -35,7 +35,7 @@ class Trainer(GraphNames):
         plain = self._keras
         plain.losses = plain.compiled_metrics = None
         plain.compiled_with = plain.graph_training = None
-        plain.steps = {}
+        plain.steps, plain.own_steps = {}, {}
         plain.run_eagerly = None
         plain.steps_per_execution = plain.steps_variable = None
         plain.strategy = strategies.strategy()
@@ -326,6 +326,16 @@ class Trainer(GraphNames):
             plain.steps[kind] = Steps(self, kind, self.run_eagerly)
         return plain.steps[kind]
 
+    def _running(self, kind):
+        """What runs the steps of that kind: the function of make_train_function() and
+        the like, where a subclass has its own."""
+        base = self._steps(kind)
+        name = f"make_{kind}_function"
+        if self._in_graph or not serialization.overrides(type(self), name):
+            return base
+        own = self._keras.own_steps.setdefault(kind, OwnSteps())
+        return own.running(getattr(self, name)(), base)
+
     def make_train_function(self, force=False):
         """The function of an iterator that takes a batch and trains on it.
 
@@ -463,7 +473,7 @@ class Trainer(GraphNames):
 
     def _batches(self, kind, source, callbacks, logs_of=None):
         """Gives what the step of that kind makes of each batch, the hooks around it."""
-        step = self._steps(kind)
+        step = self._running(kind)
         step.begin(source)
         begin, end = callbacks.batch_hooks(kind)
         train = kind == "train"
@@ -624,7 +634,7 @@ class Trainer(GraphNames):
         verbose = _verbosity(verbose)
         callbacks = self._callback_list(callbacks, "predict", source, verbose)
         callbacks.on_predict_begin()
-        told = self._steps("predict").told
+        told = self._steps("predict").told  # made anew by each walk
         results = list(self._batches("predict", source, callbacks, told))
         if not results:
             raise _no_batches("predict")
@@ -669,7 +679,7 @@ class Trainer(GraphNames):
         in_graph = self._in_graph  # where metrics begin anew behind a batch
         if reset_metrics and not in_graph:
             self.reset_metrics()
-        step = self._steps(kind)
+        step = self._running(kind)
         step.begin(None)
         found = self._result(self._of_all(step(data)), return_dict)
         if reset_metrics and in_graph:
@@ -688,7 +698,7 @@ class Trainer(GraphNames):
         """The outputs of one batch as NumPy arrays, in the model's structure."""
         self._check_mode("predict_on_batch")
         return tf.nest.map_structure(
-            row_values.fetched, self._steps("predict")(self._data.batch(x))
+            row_values.fetched, self._running("predict")(self._data.batch(x))
         )
 
 
