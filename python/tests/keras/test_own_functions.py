@@ -107,3 +107,48 @@ def test_errors_leave_the_next_batch_alone():
     with pytest.raises(Exception, match="incompatible|Incompatible|Matrix size"):
         model.fit(X[:, :3], Y, **RUN)
     assert len(model.fit(X, Y, **RUN).history["mine"]) == 1
+
+
+class Clock:
+    """Steps that a tuner measures, as many in each second as these numbers say."""
+
+    def __init__(self):
+        self.optimizer = tf.keras.optimizers.SGD()
+        self.number = tf.Variable(1, dtype=tf.int64)
+        tuner = tf.keras.utils.StepsPerExecutionTuner
+        self.tuner = tuner(self.optimizer, self.number, 3600, 2, 0.1)
+        self.thread = self.tuner.start()
+        self.steps, self.now = self.tuner._last
+
+    def run(self, speed):
+        for _ in range(2):
+            self.steps, self.now = self.steps + speed, self.now + 1
+            self.tuner._measure(self.steps, self.now)
+        return int(self.number)
+
+
+def test_steps_per_execution_are_tuned():
+    clock = Clock()
+    assert clock.thread.is_alive()
+    speeds = [10, 20, 40, 41, 30, 40]  # more, the same, less, then better with fewer
+    assert [clock.run(speed) for speed in speeds] == [2, 3, 4, 4, 2, 1]
+    assert clock.run(0) == 1  # nothing was trained
+    clock.tuner.stop()
+    assert not clock.thread.is_alive() and clock.tuner.thread is None
+    assert clock.tuner.steps_per_execution is clock.number
+    clock.tuner.steps_per_execution = 5
+    assert int(clock.number) == 5
+
+
+def test_fit_tunes():
+    model = made(tf.keras.Model)
+    model.compile("sgd", "mse", steps_per_execution="auto")
+    assert model.autotune_steps_per_execution and int(model.steps_per_execution) == 1
+    tuner, alive = model._steps_per_execution_tuner, []
+
+    class Sees(tf.keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            alive.append(tuner.thread.is_alive())
+
+    model.fit(X, Y, verbose=0, callbacks=[Sees()])
+    assert alive == [True] and tuner.thread is None

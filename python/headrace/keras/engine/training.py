@@ -10,7 +10,7 @@ from headrace import _api as tf
 from headrace.context import late, stack, strategies
 from headrace.context.properties import read_only
 from headrace.keras import serialization, settings
-from headrace.keras.base import row_values
+from headrace.keras.base import row_values, steps_tuner
 from headrace.keras.base.steps import OwnSteps, Steps
 from headrace.keras.callback.base import CallbackList
 from headrace.keras.callback.history import History
@@ -23,9 +23,6 @@ from headrace.keras.engine.graph_training import (
 )
 from headrace.keras.optimizer import registry
 from headrace.keras.optimizer.loss_scale import LossScaleOptimizer
-
-
-_STEPS_TO_BEGIN_WITH = 4  # of steps_per_execution="auto": upstream's first number
 
 
 class Trainer(GraphNames):
@@ -53,6 +50,7 @@ class Trainer(GraphNames):
     optimizer = jit_compile = None  # before compile()
     distribute_reduction_method = "auto"
     autotune_steps_per_execution = False
+    _steps_per_execution_tuner = None
 
     @property
     def steps_per_execution(self):
@@ -124,9 +122,15 @@ class Trainer(GraphNames):
         plain.steps = {}
         plain.run_eagerly = run_eagerly
         self.autotune_steps_per_execution = steps_per_execution == "auto"
-        if self.autotune_steps_per_execution:
-            steps_per_execution = _STEPS_TO_BEGIN_WITH
+        if self.autotune_steps_per_execution:  # from the number that was known
+            known = self.steps_per_execution
+            steps_per_execution = 1 if known is None else int(settings.get_value(known))
         self.steps_per_execution = steps_per_execution or 1
+        self._steps_per_execution_tuner = None
+        if self.autotune_steps_per_execution and not self._in_graph:
+            self._steps_per_execution_tuner = steps_tuner.StepsPerExecutionTuner(
+                self.optimizer, self.steps_per_execution
+            )
         self.jit_compile = bool(jit_compile)
         self.train_function = self.test_function = self.predict_function = None
         plain.graph_training = None
@@ -424,9 +428,23 @@ class Trainer(GraphNames):
         if verbose:
             self._data.announce(source, validation)
         self.stop_training = False
-        logs = None
         source.begin()
         callbacks.on_train_begin()
+        with steps_tuner.tuning(self._steps_per_execution_tuner):
+            logs = self._epochs(
+                source, validation, callbacks, initial_epoch, epochs, validation_freq
+            )
+        for optimizer in tf.nest.flatten(self.optimizer) if epochs else ():
+            if optimizer.use_ema:
+                optimizer.finalize_variable_values(self.trainable_variables)
+        callbacks.on_train_end(None if self._in_graph else logs)
+        return self.history
+
+    def _epochs(
+        self, source, validation, callbacks, initial_epoch, epochs, validation_freq
+    ):
+        """All epochs of fit: the logs of the last one."""
+        logs = None
         initial_epoch = self._first_epoch(callbacks, initial_epoch)
         for epoch in range(initial_epoch, epochs):
             if source.ran_out:
@@ -442,11 +460,7 @@ class Trainer(GraphNames):
             callbacks.on_epoch_end(epoch, logs)
             if self.stop_training:
                 break
-        for optimizer in tf.nest.flatten(self.optimizer) if epochs else ():
-            if optimizer.use_ema:
-                optimizer.finalize_variable_values(self.trainable_variables)
-        callbacks.on_train_end(None if self._in_graph else logs)
-        return self.history
+        return logs
 
     @staticmethod
     def _first_epoch(callbacks, initial_epoch):
