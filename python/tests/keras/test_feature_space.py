@@ -150,7 +150,7 @@ def test_kinds():
     assert found["s1"] == [1, 3] and found["f3"] == [0, 0]
     np.testing.assert_allclose(found["f1"], [1.0, 1.2], rtol=1e-6)
     plain = Space({"s": Space.string_hashed(3), "i": Space.integer_hashed(3)})
-    assert plain({"s": ["a"], "i": [2]}).numpy().tolist() == [[1, 0, 0, 0, 1, 0]]
+    assert plain({"s": ["a"], "i": [2]}).numpy().tolist() == [[0, 1, 0, 1, 0, 0]]
 
 
 def test_layers_of_the_program():
