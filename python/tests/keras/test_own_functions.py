@@ -4,6 +4,8 @@ predict call what these give, with an iterator whose next element is a batch.
 Losses are those of tf_keras 2.21 (TF_USE_LEGACY_KERAS=1).
 """
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -152,3 +154,15 @@ def test_fit_tunes():
 
     model.fit(X, Y, verbose=0, callbacks=[Sees()])
     assert alive == [True] and tuner.thread is None
+
+
+@pytest.mark.parametrize("cls", [Around, Traced])
+def test_models_are_copied(cls):
+    model = made(cls)
+    model.compile("sgd", "mse", steps_per_execution="auto")
+    before = copy.deepcopy(model)
+    model.fit(X, Y, **RUN)
+    before.fit(X, Y, shuffle=False, **RUN)
+    tuner = before._steps_per_execution_tuner
+    assert tuner is not model._steps_per_execution_tuner
+    assert tuner.optimizer is before.optimizer

@@ -121,8 +121,13 @@ class OwnSteps:
         self._function, self._base = function, base
         return self
 
+    def __reduce__(self):
+        return OwnSteps, ()  # copies of models begin anew
+
     def __getattr__(self, name):
-        return getattr(self.__dict__["_base"], name)
+        if "_base" not in self.__dict__:
+            raise AttributeError(name)
+        return getattr(self._base, name)
 
     def __call__(self, data):
         leaves = tf.nest.flatten(data)

@@ -35,6 +35,11 @@ class StepsPerExecutionTuner:
         self.steps_per_execution_stop_event = threading.Event()
         self.thread = None
 
+    def __reduce__(self):  # the thread is not copied
+        interval, count = self.interval, self.change_spe_interval
+        given = self.optimizer, self._variable, interval, count
+        return type(self), (*given, self.spe_change_threshold)
+
     @property
     def steps_per_execution(self):
         """The variable that it changes."""
