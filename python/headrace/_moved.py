@@ -16,7 +16,7 @@ framework control_flow: critical_section
 graph v1: collections partitioned_variables session variable_scope
 estimator estimator: train_and_evaluate=evaluated_training
 keras.engine keras: dataset_creator
-keras.engine keras.base: base_layer input_spec keras_tensor tracking
+keras.engine keras.base: base_layer input_spec keras_tensor steps tracking
 keras.engine keras.premade: linear
 keras.layer keras.layer.preprocessing: adapting encoding hashing image_sizes
     index_lookup random_images text_vectorization

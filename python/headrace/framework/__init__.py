@@ -29,6 +29,7 @@ late.register(
         "forget_keras_session": "v1.keras.sessions:forget",
         "keras_initializers": "v1.keras.initializers:NAMES",
         "keras_session": "v1.keras.sessions:get_session",
+        "tensor_board_of_v1": "v1.keras.callbacks:TensorBoard",
         "cond": "control_flow.branches:cond",
         "for_rows": "control_flow.vectorizing:for_rows",
         "in_graph": "autograph.calls:in_graph",

@@ -3,7 +3,7 @@
 import numpy as np
 
 from headrace._load import _headrace, raw
-from headrace.framework import dtypes, tensor_shape
+from headrace.framework import dtypes, nest, tensor_shape
 from headrace.framework.dimension import Dimension
 
 _DATA = (int, float, complex, str, bytes, np.ndarray, np.generic)
@@ -96,6 +96,7 @@ def _convert_unknown(value, dtype, hint):
     if isinstance(value, (list, tuple)):
         if _has_tensors(value):
             return _pack(value, dtype, hint)
+        _refuse_dtypes(value, dtype)
         # Leaves that are no plain data: let the data path say what is wrong.
         return _constant(_headrace.make_tensor(_plain(value), dtype, hint))
     array = hasattr(value, "__array__") or hasattr(value, "__array_interface__")
@@ -124,12 +125,28 @@ def _has_tensors(value):
     )
 
 
+def _refuse_dtypes(value, dtype):
+    """DTypes are no values: a TypeError in graphs, else ValueError, in TensorFlow's
+    words."""
+    leaves = nest.flatten(value)
+    found = [v for v in leaves if isinstance(v, dtypes.DType)]
+    if not found:
+        return
+    if _headrace.is_eager():
+        if dtype is None and not isinstance(leaves[0], dtypes.DType):
+            raise ValueError(
+                "Can't convert Python sequence with mixed types to Tensor."
+            )
+        raise _unsupported(found[0])
+    if dtype is None:
+        raise _unsupported(value)
+    raise TypeError(f"Expected {dtype.name}, but got {found[0]!s} of type 'DType'.")
+
+
 def _plain(value):
     """Leaves that NumPy understands, made arrays."""
     if isinstance(value, (list, tuple)):
         return [_plain(v) for v in value]
-    if isinstance(value, dtypes.DType):
-        return value.as_datatype_enum
     if isinstance(value, tensor_shape.TensorShape):
         return value.as_list()
     if isinstance(value, Dimension):
@@ -220,6 +237,7 @@ def _constant_of_mixed(value, dtype):
     if not _headrace.is_eager():
         if _has_tensors(value):
             raise TypeError(_NO_CONSTANT)
+        _refuse_dtypes(value, dtype)
         return _headrace.make_tensor(_plain(value), dtype)
     return _headrace.to_tensor(value, dtype)
 

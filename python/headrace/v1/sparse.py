@@ -4,6 +4,7 @@ import functools
 
 from headrace import _api as tf
 from headrace.framework.sparse_tensor import SparseTensorValue  # noqa: F401
+from headrace.ops.sparse.placeholders import sparse_placeholder  # noqa: F401
 
 
 _sparsely = {"output_is_sparse": True}
@@ -49,29 +50,3 @@ def sparse_to_dense(sparse_values, default_value, **given):
     return tf.raw_ops.SparseToDense(
         sparse_values=values, default_value=default_value, **given
     )
-
-
-def sparse_placeholder(dtype, shape=None, name=None):
-    """Placeholders of a sparse tensor's three parts."""
-    prefix = None if name is None else name + "/"
-    part = {
-        key: None if prefix is None else prefix + key
-        for key in ("shape", "values", "indices")
-    }
-    known = None if shape is None else tf.TensorShape(shape)
-    rank = None if known is None else known.rank
-    if rank is not None:
-        default = None if prefix is None else prefix + "shape_default"
-        sizes = [-1 if size is None else size for size in known.as_list()]
-        sizes = tf.constant(sizes, tf.int64, name=default or "Const")
-        sizes = tf.compat.v1.placeholder_with_default(sizes, [rank], name=part["shape"])
-    else:
-        sizes = tf.compat.v1.placeholder(tf.int64, [rank], name=part["shape"])
-    made = tf.SparseTensor(
-        values=tf.compat.v1.placeholder(dtype, [None], name=part["values"]),
-        indices=tf.compat.v1.placeholder(tf.int64, [None, rank], name=part["indices"]),
-        dense_shape=sizes,
-    )
-    if known is not None and hasattr(made, "set_shape"):
-        made.set_shape(known)
-    return made

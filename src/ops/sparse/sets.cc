@@ -85,9 +85,8 @@ Status CheckGroups(const std::vector<int64_t>& dims, int64_t* n) {
 
 template <typename T>
 StatusOr<Sets<T>> DenseSets(const Tensor& t) {
-  if (t.rank() < 1) {
-    return InvalidArgument("Input set must be at least a vector, got shape ",
-                           t.shape());
+  if (t.rank() < 2) {
+    return InvalidArgument("Shape ", t.shape(), " has rank ", t.rank(), " < 2");
   }
   Sets<T> out;
   for (int d = 0; d + 1 < t.rank(); ++d) out.group_dims.push_back(t.dim(d));
@@ -106,8 +105,7 @@ template <typename T>
 StatusOr<Sets<T>> SparseSets(const KernelContext& c, int first) {
   HR_ASSIGN_OR_RETURN(const SparseInput s, SparseInputAt(c, first));
   if (s.rank < 2) {
-    return InvalidArgument("Invalid input rank ", s.rank,
-                           ": sets need at least 2 dimensions");
+    return InvalidArgument("Invalid rank ", s.rank, ".");
   }
   const bool validate = c.op().bool_attr("validate_indices");
   // Inside in any case: places number the groups below.
@@ -280,7 +278,56 @@ int64_t RankOfSets(const ShapeContext& c) {
   return Shape::kUnknown;
 }
 
+// How many dimensions the sparse operand has whose shape is input `i`.
+int64_t RankOfSparse(const ShapeContext& c, int i) {
+  const Shape& shape = c.input(i);
+  const bool known = shape.known_rank() && shape.rank() == 1;
+  return known ? shape[0] : Shape::kUnknown;
+}
+
+Status CheckDense(ShapeContext& c, int i) {
+  const Shape& s = c.input(i);
+  if (!s.known_rank() || s.rank() >= 2) return OkStatus();
+  return c.Refuse(RankIsLess(2, s.rank()),
+                  InvalidArgument("Shape ", s, " has rank ", s.rank(), " < 2"));
+}
+
+Status Mismatched() { return InvalidArgument("Mismatched shapes of sets"); }
+
+// Two dense operands have the same sizes but for the last.
+Status CheckAlike(ShapeContext& c) {
+  Shape a = c.input(0), b = c.input(1);
+  if (!a.known_rank() || !b.known_rank()) return OkStatus();
+  if (a.rank() != b.rank())
+    return c.Refuse(RankIsNot(a.rank(), b.rank()), Mismatched());
+  a.RemoveDim(a.rank() - 1);
+  b.RemoveDim(b.rank() - 1);
+  if (a.CompatibleWith(b)) return OkStatus();
+  return c.Refuse(NotMerged(a, b), Mismatched());
+}
+
+// What is known of the operands in a graph fits; the kernel tells the sizes of
+// values.
+Status CheckOperands(ShapeContext& c) {
+  const std::string& op = c.op().name();
+  const bool dense_first = op[0] == 'D', dense_second = op[7] == 'D';
+  if (dense_first) HR_RETURN_IF_ERROR(CheckDense(c, 0));
+  if (dense_second) {
+    HR_RETURN_IF_ERROR(CheckDense(c, 1));
+    return c.in_graph() ? CheckAlike(c) : OkStatus();
+  }
+  if (!c.in_graph()) return OkStatus();
+  const Shape& first = c.input(0);
+  const int64_t a = !dense_first         ? RankOfSparse(c, 2)
+                    : first.known_rank() ? first.rank()
+                                         : Shape::kUnknown;
+  const int64_t b = RankOfSparse(c, dense_first ? 3 : 5);
+  if (a < 0 || b < 0 || a == b) return OkStatus();
+  return c.Refuse(DimensionIsNot(a, b), Mismatched());
+}
+
 Status ResultShape(ShapeContext& c) {
+  HR_RETURN_IF_ERROR(CheckOperands(c));
   SetSparseOutput(c, 0, static_cast<int>(RankOfSets(c)));
   return OkStatus();
 }

@@ -232,7 +232,7 @@ class Layer(graph_updates.Updating, calls.Calls, own_variables.Kept, tracking.Tr
             for part in tracking.parts_of(variable):
                 part._is_cast = True
         if regularizer is not None:
-            self._regularize(variable, regularizer, name)
+            self._regularize(variable, _KEPT["regularizer"](regularizer), name)
         self._track_weight(tracked_as or name or "Variable", variable)
         return variable
 
@@ -246,11 +246,7 @@ class Layer(graph_updates.Updating, calls.Calls, own_variables.Kept, tracking.Tr
         return self.add_weight(*args, **kwargs)
 
     def _regularize(self, variable, penalty, name):
-        def loss():
-            with tf.name_scope(f"{name or 'weight'}/Regularizer"):
-                return penalty(tf.convert_to_tensor(variable))
-
-        self._keras.loss_functions.append(loss)
+        self._keras.loss_functions.append(_Penalty(variable, penalty, name))
 
     def get_weights(self):
         """A list of NumPy arrays, in the order of `weights`."""
@@ -526,6 +522,7 @@ class Layer(graph_updates.Updating, calls.Calls, own_variables.Kept, tracking.Tr
         return x if x.dtype == self._computed else tf.cast(x, self._computed)
 
     def _build_for(self, inputs):
+        self._keras.seen_inputs = tf.nest.map_structure(_spec_of, inputs)
         self._build_now(shapes_of(inputs))
 
     def _build_now(self, shapes):
@@ -663,3 +660,23 @@ def _set_masks(outputs, masks):
 
 
 serialize = serialization.serialize
+
+
+class _Penalty:
+    """The loss that a regularizer gives of a variable, which may be put in another's
+    place: in copies, and where a file's variable is."""
+
+    def __init__(self, variable, penalty, name):
+        self.variable, self._penalty, self._name = variable, penalty, name
+
+    def __call__(self):
+        with tf.name_scope(f"{self._name or 'weight'}/Regularizer"):
+            return self._penalty(tf.convert_to_tensor(self.variable))
+
+
+def _spec_of(x):
+    """What is kept of a layer's first inputs: tensors of batches of any size."""
+    if not isinstance(x, tf.Tensor):
+        return None
+    shape = [None, *x.shape[1:]] if x.shape.rank else x.shape
+    return tf.TensorSpec(shape, x.dtype)

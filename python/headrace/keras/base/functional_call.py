@@ -11,8 +11,10 @@ from headrace.keras import serialization
 from headrace.keras.base import tracking
 from headrace.keras.base.call_context import context
 from headrace.keras.base.keras_tensor import (
+    History,
     KerasTensor,
     history,
+    is_composite,
     is_described,
     set_history,
 )
@@ -35,8 +37,9 @@ class Node:
         index = len(layer.inbound_nodes)
         layer.inbound_nodes.append(self)
         for i, out in enumerate(tf.nest.flatten(outputs)):
-            if isinstance(out, _VALUES) and history(out) is None:
-                set_history(out, (layer, index, i))
+            is_value = isinstance(out, _VALUES) or is_composite(out)
+            if is_value and history(out) is None:
+                set_history(out, History(layer, index, i))
 
     def mapped(self, find):
         """(args, kwargs) with every KerasTensor replaced by find(it)."""
@@ -75,10 +78,11 @@ def _takes_tensors_of_models(args, kwargs):
     graph = stack.plain_graph()
     if graph is None or context.names or "_keras_histories" not in graph.__dict__:
         return False
+    given = tf.nest.flatten((args, kwargs))
+    if any(is_composite(x) and history(x) is not None for x in given):
+        return True
     given = [
-        x
-        for x in tf.nest.flatten((args, kwargs))
-        if isinstance(x, _headrace.SymbolicTensor) and x.graph is graph
+        x for x in given if isinstance(x, _headrace.SymbolicTensor) and x.graph is graph
     ]
     late.describe_operations([x for x in given if history(x) is None])
     return any(history(x) is not None for x in given)
@@ -178,7 +182,11 @@ def _declared(layer, inputs):
 
 def _own(x):
     """x as a tensor that no other call gives."""
-    return x if history(x) is None else tf.identity(x)
+    if history(x) is None:
+        return x
+    if is_composite(x):  # its tensors stay: a run is fed them, or fetches them
+        return x._from_components(x._components())
+    return tf.identity(x)
 
 
 def call(layer, args, kwargs):

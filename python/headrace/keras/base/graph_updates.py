@@ -3,6 +3,7 @@
 from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.context import stack
+from headrace.keras.base.keras_tensor import KerasTensor
 
 
 class Updating:
@@ -45,7 +46,7 @@ class Updating:
     def _graph_inputs(self):
         """The tensors of the graph that the layer was called with."""
         nodes = self._keras.inbound
-        return [x for n in nodes for x in n.parents if isinstance(x, tf.Tensor)]
+        return [x for n in nodes for x in n.parents if not isinstance(x, KerasTensor)]
 
     def _depending(self, elements, inputs):
         sources = self._graph_inputs if inputs is None else tf.nest.flatten(inputs)
@@ -68,7 +69,8 @@ def waits_for(element, is_one):
 
 def needs(element, sources):
     """Whether a tensor or operation of a graph is computed from one of some tensors."""
-    names = {t.op.name for t in sources if not isinstance(t, _headrace.EagerTensor)}
+    parts = tf.nest.flatten(list(sources), expand_composites=True)
+    names = {t.op.name for t in parts if not isinstance(t, _headrace.EagerTensor)}
     return waits_for(element, lambda op: op.name in names)
 
 
@@ -103,8 +105,6 @@ class Ordered:
 
 def apply(optimizer, gradients, variables, name):
     """The operation that updates all variables and counts the step."""
-    if optimizer.use_ema:
-        raise NotImplementedError("use_ema is not supported in graphs of TensorFlow 1")
     graph = stack.current()
     rates, operations = {}, []
     with graph.name_scope(name or optimizer._name):
@@ -115,13 +115,23 @@ def apply(optimizer, gradients, variables, name):
             ordered = Ordered(graph)
             known = rates[variable.dtype]
             optimizer._apply_one(gradient, variable, known, ordered.next)
-            if variable.constraint is not None:
+            if not optimizer.use_ema:
                 ordered.next()
-                variable.assign(variable.constraint(variable), read_value=False)
+                _constrain(variable)
             operations += ordered.end()
         with graph.control_dependencies(operations):
             ordered = Ordered(graph)
             optimizer._after(rates)
+            if optimizer.use_ema:  # averages come before constraints
+                optimizer._average(variables, ordered.next)
+                ordered.next()
+                for variable in variables:
+                    _constrain(variable)
             operations += ordered.end()
         with graph.control_dependencies(operations):
             return optimizer.iterations.assign_add(1, read_value=False)
+
+
+def _constrain(variable):
+    if variable.constraint is not None:
+        variable.assign(variable.constraint(variable), read_value=False)

@@ -1,5 +1,7 @@
 """What layers are called with to describe a functional model."""
 
+import collections
+
 from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.context import late
@@ -23,7 +25,7 @@ class KerasTensor:
     """A tensor that is yet to come: its shape, dtype and the layer that makes it.
 
     Attributes:
-      history: (layer, index of the layer's call, index of the output).
+      history: a History: layer, index of the layer's call, index of the output.
       mask_spec: the TensorSpec of the mask that will come with it, or None.
       inferred_value: of integers that shapes are made of, a list with None for those
         that are not known yet; else None.
@@ -221,11 +223,21 @@ def _spec_of(key):
 KerasTensor.__getitem__ = _item
 
 
+def is_composite(x):
+    """Whether x is a sparse or ragged tensor: values of several tensors."""
+    return isinstance(x, (tf.SparseTensor, tf.RaggedTensor))
+
+
+History = collections.namedtuple("History", "layer node_index tensor_index")
+
+
 def history(x):
-    """(layer, call, output) of a value of a model: of a KerasTensor, or of a tensor of a
-    plain graph that layers made of an Input there; None of all else."""
+    """The History of a value of a model: of a KerasTensor, or of a tensor of a plain graph
+    that layers made of an Input there; None of all else."""
     if isinstance(x, KerasTensor):
         return x.history
+    if is_composite(x):
+        return x.__dict__.get("_keras_history")
     if not isinstance(x, _headrace.SymbolicTensor) or x.graph.building_function:
         return None
     return x.graph.__dict__.get("_keras_histories", {}).get(x._id)
@@ -244,16 +256,19 @@ def call_of(x):
 
 def key(x):
     """What tells a value of a model from all others."""
-    return id(x) if isinstance(x, KerasTensor) else x._id
+    return x._id if isinstance(x, _headrace.SymbolicTensor) else id(x)
 
 
 def set_history(x, found):
     """Says which call makes a value of a model."""
     if isinstance(x, KerasTensor):
         x.history = found
-    else:  # whose Python objects come and go
-        x.graph.__dict__.setdefault("_keras_histories", {})[x._id] = found
-        x._keras_history = found
+        return
+    x._keras_history = found
+    graph = (x._components()[0] if is_composite(x) else x).graph
+    known = graph.__dict__.setdefault("_keras_histories", {})
+    if not is_composite(x):  # the Python objects of tensors come and go
+        known[x._id] = found
 
 
 class RaggedKerasTensor(KerasTensor):

@@ -41,6 +41,10 @@ class State:
         self.seen_shape = None  # of the first inputs
         self.has_traces = True  # whether SavedModels have its functions
         self.seen_call = None  # what a model was first called with
+        self.seen_inputs = (
+            None  # their TensorSpecs, and those of a layer's first inputs
+        )
+        self.functions = {}  # those that the SavedModel under way has of a layer
         self.dynamic = False  # whether its call runs eagerly alone
 
 
@@ -192,12 +196,12 @@ class Tracking(tf.Module):
         """What SavedModels have of it and checkpoints have not: metrics of its calls, where
         tf_keras looks for them."""
         if not self._keras.metrics:
-            return {}
+            return self._keras.functions
         found = self._keras.api
         if found is None or len(found.layer_metrics) != len(self._keras.metrics):
             found = self._keras.api = tf.__internal__.tracking.AutoTrackable()
             found.layer_metrics = {m.name: m for m in self._keras.metrics}
-        return {"keras_api": found}
+        return {"keras_api": found, **self._keras.functions}
 
     # --- what is below ---
 

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 
 from headrace import _api as tf
+from headrace.context import stack
 from headrace.framework.settings import logging
 from headrace.keras import settings
 from headrace.keras.callback.base import Callback
@@ -66,7 +67,7 @@ class ModelCheckpoint(Callback):
 
     def _path(self, epoch, batch, logs):
         values = dict(logs or {})
-        if batch is not None:
+        if batch is not None and "batch" not in values:
             values["batch"] = batch + 1
         try:
             return self.filepath.format(epoch=epoch + 1, **values)
@@ -186,7 +187,14 @@ class BackupAndRestore(Callback):
 
     def on_train_begin(self, logs=None):
         """Restores the newest state in the folder, where one is;
-        fit goes on behind it."""
+        fit goes on behind it. ValueError in a graph."""
+        if stack.plain_graph() is not None:
+            raise ValueError(
+                "BackupAndRestore only supports eager mode. In graph mode, consider using "
+                "ModelCheckpoint to manually save and restore weights with "
+                "`model.load_weights()` and by providing `initial_epoch` in `model.fit()` "
+                "for fault tolerance."
+            )
         self._last_epoch = tf.Variable(-1, dtype=tf.int64, trainable=False)
         self._checkpoint = tf.train.Checkpoint(
             model=self.model, ckpt_saved_epoch=self._last_epoch

@@ -6,11 +6,11 @@ import os
 import time
 
 from headrace import _api as tf
-from headrace.context import stack
+from headrace.context import late, stack
 from headrace.framework.settings import logging
 from headrace.keras import settings
 from headrace.keras.callback.base import Callback
-from headrace.keras.classes import takes
+from headrace.keras.classes import OfConstructor, takes
 from headrace.keras.layer.embedding import Embedding
 from headrace.summary import metadata
 
@@ -69,7 +69,17 @@ class TensorBoard(Callback):
     pictures of them; every `embeddings_freq` epochs a checkpoint of the weights, with
     the configuration of TensorBoard's projector for layers of embeddings, whose rows'
     names lie in the files `embeddings_metadata`: one path, or {layer's name: path}.
+
+    In a graph of TensorFlow 1 it is that of tf.compat.v1.keras, whose arguments it takes
+    there.
     """
+
+    __signature__ = OfConstructor()
+
+    def __new__(cls, *args, **kwargs):
+        if cls is TensorBoard and stack.plain_graph() is not None:
+            return late.tensor_board_of_v1(*args, **kwargs)
+        return super().__new__(cls)
 
     def _further(self, arguments):
         if arguments:

@@ -26,10 +26,7 @@ def placeholder(
             batch_shape=shape, dtype=dtype, name=name, sparse=sparse, ragged=ragged
         )
     if sparse or ragged:
-        raise NotImplementedError(
-            "keras.backend.placeholder: sparse and ragged values of graphs are not "
-            "supported: use tf.compat.v1.sparse_placeholder or ragged.placeholder"
-        )
+        return input_layer.placeholder_of(shape, dtype, name, ragged)
     if tf.executing_eagerly():
         spec = tf.TensorSpec(shape, dtype, name)
         return input_layer.Input(type_spec=spec, name=name)

@@ -274,6 +274,9 @@ class Metrics:
         built = []
         plain = self._rows(self._given, y_pred, keys)
         weighted = self._rows(self._weighted, y_pred, keys)
+        for i, measured in enumerate(self._measured or ()):
+            if not measured:
+                plain[i], weighted[i] = [], []
         for i, out in enumerate(outputs):
             rows = tuple(
                 [registry.for_output(m, targets[i], out, losses[i]) for m in row]
@@ -286,6 +289,13 @@ class Metrics:
             _name(*rows, prefix=f"{names[i]}_" if len(names) > 1 else "")
             built.append(rows)
         self._built = built
+
+    def only_where(self, losses):
+        """Outputs without a loss have no metrics, as in graphs of TensorFlow 1, where
+        they have no targets."""
+        self._measured = [loss is not None for loss in losses]
+
+    _measured = None  # which outputs have metrics; all where nobody said
 
     def prepare(self, y_true, y_pred, losses=None):
         """Makes the metrics for such targets and outputs, once; the names of the losses

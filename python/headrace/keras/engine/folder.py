@@ -7,11 +7,14 @@ import os
 
 from headrace import _api as tf
 from headrace import _protos
+from headrace.context import stack
+from headrace.framework import data_structures
 from headrace.framework.settings import logging
 from headrace.framework.trackable import node_of, other_node, owner_of
 from headrace.keras import serialization, settings
 from headrace.keras.base.tracking import Tracking
-from headrace.keras.engine import export, hdf5, hdf5_file, objects
+from headrace.keras.engine import export, hdf5, hdf5_file, objects, revived
+from headrace.keras.layer import registry as layers
 
 _METADATA = "keras_metadata.pb"
 _MESSAGE = "third_party.tensorflow.python.keras.protobuf.SavedMetadata"
@@ -34,7 +37,7 @@ def write(
         )
     listing = _listing(model) if include_optimizer else _without_optimizer(model)
     traces = contextlib.nullcontext() if save_traces else _without_traces(model)
-    with listing, traces, _with_metrics(model):
+    with listing, traces, _with_metrics(model), _with_functions(model, save_traces):
         tf.saved_model.save(model, path, signatures=signatures, options=options)
     told = _metadata_of(model, include_optimizer)
     if told is None:
@@ -91,6 +94,20 @@ def _with_metrics(model):
 
 
 @contextlib.contextmanager
+def _with_functions(model, save_traces):
+    """Within, layers of classes of the program's are saved with their functions, of
+    which load_model() makes layers where it does not know the classes."""
+    layers_ = [x for x in model._flatten_layers() if save_traces and revived.is_own(x)]
+    try:
+        for layer in layers_:
+            layer._keras.functions = revived.functions_of(layer)
+        yield
+    finally:
+        for layer in layers_:
+            layer._keras.functions = {}
+
+
+@contextlib.contextmanager
 def _listing(model):
     """Within, the model's optimizer is saved with lists in place of slots, if it is of
     those since Keras 2.11: tf_keras reads no other files of these."""
@@ -125,7 +142,9 @@ def _nodes(model, path):
         for child in nodes[number].children:
             node = below.get(child.local_name)
             owner = None if node is None else owner_of(node)
-            if child.node_id not in found and _is_told_of(owner):
+            if child.node_id in found:
+                continue
+            if _is_told_of(owner) or _is_container(owner):
                 found[child.node_id] = (f"{place}.{child.local_name}", owner)
                 queue.append(child.node_id)
         if isinstance(thing, tf.keras.layers.Layer):
@@ -134,7 +153,7 @@ def _nodes(model, path):
                     f"{place}.keras_api.layer_metrics.{metric.name}",
                     metric,
                 )
-    return [(n, *found[n]) for n in sorted(found)]
+    return [(n, *found[n]) for n in sorted(found) if not _is_container(found[n][1])]
 
 
 def _metrics_of(thing, nodes, number):
@@ -155,6 +174,11 @@ def _shapes(shapes):
     if isinstance(shapes, dict):
         return {name: _shapes(shape) for name, shape in shapes.items()}
     return shapes and [_shapes(shape) for shape in shapes]
+
+
+def _is_container(thing):
+    kinds = (data_structures.ListWrapper, data_structures._DictMethods)
+    return isinstance(thing, kinds)
 
 
 def _is_told_of(thing):
@@ -202,6 +226,7 @@ def _metadata_of(model, include_optimizer=True):
         or (model.get_build_config() or {}).get("input_shape"),
         "is_graph_network": getattr(model, "_layer_graph", None) is not None,
         "must_restore_from_config": False,
+        "expects_training_arg": model._first_call().has_training,
         "keras_version": hdf5._KERAS_VERSION,
         "backend": "tensorflow",
         "model_config": row,
@@ -222,20 +247,13 @@ def read(path, custom_objects, compile, safe_mode):
             f"SavedModel file does not exist at: {path}{os.path.sep}"
             "{saved_model.pbtxt|saved_model.pb}"
         )
-    told = _read_metadata(path)
-    row = told.get("model_config") or told
-    config = {"class_name": row["class_name"], "config": _plain(row.get("config"))}
-    shape = _plain(told.get("build_input_shape"))
-    if shape is not None:
-        config["build_config"] = {"input_shape": shape}
+    rows = _read_metadata(path)
+    told = rows["root"]
     try:
-        model = objects.model_of(config, custom_objects, safe_mode)
-    except TypeError as e:
-        raise ValueError(
-            f"{path}: the model cannot be made by its configuration; give its classes "
-            "in custom_objects, or use tf.saved_model.load, which gives its functions "
-            f"({e})"
-        ) from e
+        model = objects.model_of(_config_of(told), custom_objects, safe_mode)
+    except (TypeError, ValueError) as e:
+        with serialization.CustomObjectScope(custom_objects or {}):
+            model = _revived(path, rows, e, safe_mode)
     training = told.get("training_config")
     if compile and training:
         with serialization.CustomObjectScope(custom_objects or {}):
@@ -246,8 +264,80 @@ def read(path, custom_objects, compile, safe_mode):
     return model
 
 
+def _config_of(told):
+    """The configuration of a model or layer, with the shape that it was built for."""
+    row = told.get("model_config") or told
+    config = {"class_name": row["class_name"], "config": _plain(row.get("config"))}
+    shape = _plain(told.get("build_input_shape"))
+    if shape is not None:
+        config["build_config"] = {"input_shape": shape}
+    return config
+
+
+def _revived(path, rows, error, safe_mode):
+    """The model, layers of unknown classes made of their functions; the error where
+    there are none, or where that was of something else."""
+    unknown = {
+        row["class_name"]
+        for row in rows.values()
+        if "class_name" in row and not _is_known(row["class_name"])
+    }
+    if not unknown:
+        raise error
+    if stack.plain_graph() is not None:
+        raise ValueError(
+            f"{path} has layers of the classes {sorted(unknown)}: in graphs of TensorFlow "
+            "1 none are made of their functions; give the classes in custom_objects"
+        ) from error
+
+    def known(row):
+        if row["class_name"] in unknown:
+            return None
+        made = objects.model_of(_config_of(row), None, safe_mode)
+        shape = _plain(row.get("build_input_shape"))
+        is_one = (
+            shape and not isinstance(shape, dict) and not tf.nest.is_nested(shape[0])
+        )
+        made._keras.seen_shape = tf.TensorShape(shape) if is_one else shape
+        return made
+
+    revival = revived.Revival(tf.saved_model.load(path), rows, known)
+    try:
+        if rows["root"]["class_name"] in unknown:
+            return revival.model()
+        classes = {name: _finder(name, revival) for name in unknown}
+        return objects.model_of(_config_of(rows["root"]), classes, safe_mode)
+    except (TypeError, ValueError) as e:
+        raise ValueError(
+            f"{path}: the model cannot be made by its configuration ({error}), nor of its "
+            f"functions ({e}); give its classes in custom_objects, or use "
+            "tf.saved_model.load"
+        ) from e
+
+
+def _is_known(class_name):
+    name = class_name.rpartition(">")[2]
+    if name in ("Functional", "Sequential", "Model"):
+        return True
+    try:
+        return serialization.find(name, layers._all(), "layer", None) is not None
+    except ValueError:
+        return False
+
+
+def _finder(class_name, revival):
+    """What stands for an unknown class in configurations."""
+
+    def from_config(cls, config):
+        return revival.next_of(class_name, config.get("name"))
+
+    return type(
+        class_name, (tf.keras.layers.Layer,), {"from_config": classmethod(from_config)}
+    )
+
+
 def _read_metadata(path):
-    """What is said of the root."""
+    """{path of a layer or metric: what is said of it}, of the root at least."""
     place = os.path.join(path, _METADATA)
     if not os.path.exists(place):
         raise ValueError(
@@ -258,15 +348,16 @@ def _read_metadata(path):
     try:
         with open(place, "rb") as f:
             saved.ParseFromString(f.read())
-        told = next(
-            json.loads(node.metadata) for node in saved.nodes if node.node_id == 0
-        )
-        told["class_name"]
-    except (StopIteration, KeyError, TypeError, ValueError) as e:
+        rows = {
+            "root" if node.node_id == 0 else node.node_path: json.loads(node.metadata)
+            for node in saved.nodes
+        }
+        rows["root"]["class_name"]
+    except (KeyError, TypeError, ValueError) as e:
         raise ValueError(f"{place} says nothing of a model: {e!r}") from e
     except Exception as e:  # protobuf's DecodeError has no base of Python's
         raise ValueError(f"{place} cannot be read: {e}") from e
-    return told
+    return rows
 
 
 def _plain(value):

@@ -10,6 +10,8 @@ import numpy as np
 from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.context import late
+from headrace.keras.base import row_values
+from headrace.keras.base.keras_tensor import is_composite, key
 from headrace.keras.callback.progress import ProgbarLogger, show
 from headrace.keras.engine import data_adapter
 from headrace.keras.engine.compiled import loss_name
@@ -25,7 +27,7 @@ _DEFAULT_BATCH = 32
 
 
 def _array(x):
-    if isinstance(x, tf.Variable) or _is_symbolic(x):
+    if isinstance(x, (tf.Variable, *row_values.KINDS)) or _is_symbolic(x):
         return x
     if hasattr(x, "iloc") or hasattr(x, "to_numpy"):
         return x.to_numpy()
@@ -37,11 +39,13 @@ def _array(x):
 
 
 def _is_symbolic(x):
+    if is_composite(x):
+        return any(map(_is_symbolic, x._components()))
     return isinstance(x, _headrace.SymbolicTensor)
 
 
 def _arrays(structure):
-    return data_adapter.converted(structure, _array)
+    return data_adapter.converted(row_values.wrapped(structure), _array)
 
 
 def names_of(x):
@@ -88,15 +92,31 @@ def feeds(ends, x):
                 f'No data provided for "{name}". Need data for each key in: {ends.names}'
             )
         shape = None if tensor.shape.rank is None else tensor.shape.as_list()
+        _check_kind(name, array, tensor)
         array = _with_axis(array, shape)
         if shape is not None:
             _check("input", name, array, shape)
-        found[tensor] = array
-    return found
+        found[key(tensor)] = (tensor, getattr(array, "value", array))
+    return dict(found.values())
+
+
+def _check_kind(name, array, tensor):
+    """ValueError where a value is dense, sparse or ragged and its input is not."""
+    is_rows = isinstance(array, row_values.KINDS)
+    if array.fits(tensor) if is_rows else not is_composite(tensor):
+        return
+    kind = type(array.value if is_rows else array).__name__
+    raise ValueError(
+        f"Error when checking input: {name} is {tensor}, but its data are of the type "
+        f"{kind}: sparse values go to an Input with sparse=True, ragged ones to one with "
+        "ragged=True of as many ragged dimensions, arrays to others"
+    )
 
 
 def _with_axis(array, shape):
     """A vector as a column where rows are expected."""
+    if isinstance(array, row_values.KINDS):
+        return array
     vector = np.ndim(array) == 1 and shape is not None and len(shape) > 1
     return np.expand_dims(array, 1) if vector else array
 
@@ -108,7 +128,7 @@ def _check(kind, name, array, shape):
             f"Error when checking {kind}: expected {name} to have {len(shape)} "
             f"dimensions, but got array with shape {got}"
         )
-    if any(n is not None and n != m for n, m in zip(shape[1:], got[1:])):
+    if any(None not in (n, m) and n != m for n, m in zip(shape[1:], got[1:])):
         raise ValueError(
             f"Error when checking {kind}: expected {name} to have shape "
             f"{tuple(shape[1:])} but got array with shape {got[1:]}"
@@ -125,15 +145,24 @@ _OF_OUTPUTS_SHAPE = {
 def target_feeds(measures, losses, ends, y):
     """{placeholder: array} of the targets; ValueError for shapes that a loss does not
     take."""
-    given = leaves_of(y, measures.names)
-    if y is not None and len(given) != len(measures.names):
+    wanted = [i for i, t in enumerate(measures.targets) if t is not None]
+    names = [measures.names[i] for i in wanted]
+    given = leaves_of(y, names)
+    if y is not None and not names:
         raise ValueError(
-            f"Error when checking model target: expected {len(measures.names)} array(s), "
-            f"for outputs {measures.names}, but got {len(given)}"
+            f"('Error when checking model target: expected no data, but got:', {y})"
+        )
+    if y is not None and len(given) != len(names):
+        raise ValueError(
+            "Error when checking model target: the list of Numpy arrays that you are "
+            "passing to your model is not the size the model expected. Expected to see "
+            f"{len(names)} array(s), for outputs {names} but instead got the following "
+            f"list of {len(given)} arrays: {str(given)[:200]}..."
         )
     found = {}
-    for i, (target, array) in enumerate(zip(measures.targets, given)):
-        if target is None or array is None:
+    for i, array in zip(wanted, given):
+        target = measures.targets[i]
+        if array is None:
             continue
         if target.op.type != "Placeholder":
             raise ValueError(
@@ -220,6 +249,10 @@ class _Source:
         """Whether steps count alike in the mean loss, whatever their sizes."""
         return True
 
+    def in_doubles(self, kind):
+        """Whether the losses of steps are summed in float64, as TensorFlow does."""
+        return kind == "train"
+
     def begin(self):
         """Every epoch begins anew."""
 
@@ -285,7 +318,8 @@ class Arrays(_Source):
             rows = slice(at, at + size)
             if self._shuffle:
                 rows = self._order[rows]
-            yield tf.nest.pack_sequence_as(self._data, [a[rows] for a in self._flat])
+            taken = [None if a is None else a[rows] for a in self._flat]
+            yield tf.nest.pack_sequence_as(self._data, taken)
 
     def _shuffle_batches(self):
         """Batches stay together; what is behind the last whole one stays there."""
@@ -307,9 +341,10 @@ def _checked_size(x, y):
     """How many samples there are; ValueError where arrays differ."""
     sizes = {}
     for what, data in (("input", x), ("target", y)):
-        found = {a.shape[0] if a.shape else None for a in _listed(data)}
+        data = [a for a in _listed(data) if a is not None]
+        found = {a.shape[0] if a.shape else None for a in data}
         if len(found) > 1 or None in found:
-            shapes = [a.shape for a in _listed(data)]
+            shapes = [a.shape for a in data]
             raise ValueError(
                 f"All {what} arrays ({'xy'[what == 'target']}) should have the same "
                 f"number of samples. Got array shapes: {shapes}"
@@ -354,10 +389,16 @@ def _values(tensors):
     """What a session has for a structure of tensors, arrays and None."""
     flat = tf.nest.flatten(tensors)
     wanted = {i: x for i, x in enumerate(flat) if _is_symbolic(x)}
-    found = late.keras_session(list(wanted.values())).run(wanted) if wanted else {}
+    found = wanted and _session(wanted.values()).run(wanted)
+    found = row_values.wrapped(found)
     return tf.nest.pack_sequence_as(
         tensors, [found.get(i, x) for i, x in enumerate(flat)]
     )
+
+
+def _session(tensors):
+    """Keras' session for the graph of these."""
+    return late.keras_session(tf.nest.flatten(list(tensors), expand_composites=True))
 
 
 class Iterable(data_adapter.IterableSource, _Source):
@@ -377,6 +418,10 @@ class Iterable(data_adapter.IterableSource, _Source):
     def counts_steps(self, kind):
         """Generators' batches count by their size in training, and nowhere else."""
         return self._is_dataset or kind != "train"
+
+    def in_doubles(self, kind):
+        """Whether the losses of steps are summed in float64."""
+        return True
 
     def _end_epoch(self):
         if self.trains:
@@ -399,11 +444,11 @@ class Iterable(data_adapter.IterableSource, _Source):
             iterator = tf.compat.v1.data.make_initializable_iterator(self._data)
             self._nodes = iterator.initializer, iterator.get_next()
         initializer, element = self._nodes
-        session = late.keras_session(tf.nest.flatten(element))
+        session = _session([element])
         session.run(initializer)
         while True:
             try:
-                yield session.run(element)
+                yield _values(element)
             except tf.errors.OutOfRangeError:
                 return
 

@@ -6,7 +6,9 @@ from headrace import _api as tf
 from headrace.context import late, stack
 from headrace.graph import placeholders
 from headrace.keras import settings
+from headrace.keras.base import row_values
 from headrace.keras.base.graph_updates import needs, waits_for
+from headrace.keras.base.keras_tensor import history, is_composite
 from headrace.keras.engine import graph_data
 from headrace.keras.engine.compiled import loss_name
 from headrace.keras.optimizer.loss_scale import LossScaleOptimizer
@@ -14,34 +16,62 @@ from headrace.keras.optimizer.loss_scale import LossScaleOptimizer
 _NO_LOSS = "The model cannot be compiled because it has no loss to optimize."
 
 
+def parts_of(x):
+    """The tensors of a graph that make up x: itself, or those of a composite one."""
+    return tf.nest.flatten(x, expand_composites=True)
+
+
 def _is_placeholder(x):
-    return x.op.type in ("Placeholder", "PlaceholderWithDefault")
+    kinds = ("Placeholder", "PlaceholderWithDefault")
+    return all(part.op.type in kinds for part in parts_of(x))
+
+
+def _name_of(x):
+    """The name of a model's input."""
+    return history(x)[0].name if is_composite(x) else x.op.name
 
 
 class Ends:
     """Where a model begins and ends in a graph.
 
+    With `of`, other Ends, it is called once more, on inputs that leave the size of a
+    batch open.
+
     Attributes:
       inputs, outputs: flat lists of tensors.
       structure: the outputs as the model gives them.
+      size: that of a batch, where an input says it, else None.
     """
 
-    def __init__(self, model, x=None):
+    def __init__(self, model, x=None, of=None):
         graph = stack.plain_graph()
-        if x is not None:
-            first = tf.nest.flatten(x)[0]
+        if x is not None and getattr(model, "_layer_graph", None) is None:
+            first = _declared_elsewhere(tf.nest.flatten(x))[0]
             model._begin_with([None, *np.shape(first)[1:]], _dtype_of(first))
         network = getattr(model, "_layer_graph", None)
-        if network is None:
+        if of is not None:
+            self._of_any_size(model, of)
+        elif network is None:
             self._of_data(model, x)
         else:
             self.inputs, self.structure = network.flat_inputs, network.outputs
         self.outputs = tf.nest.flatten(self.structure)
         for t in self.outputs:
-            if t.graph is not graph:
+            if parts_of(t)[0].graph is not graph:
                 raise ValueError(f"Tensor {t} is not an element of this graph.")
         self.fed = [t for t in self.inputs if _is_placeholder(t)]
-        self.names = [t.op.name for t in self.inputs]
+        self.names = [_name_of(t) for t in self.inputs] if of is None else of.names
+        sizes = [t.shape[0] for t in self.fed if t.shape.rank]
+        self.size = next((int(n) for n in sizes if n is not None), None)
+
+    def _of_any_size(self, model, of):
+        self.inputs = [
+            t
+            if is_composite(t) or not t.shape.rank
+            else placeholders.placeholder(t.dtype, [None, *t.shape[1:]], name)
+            for t, name in zip(of.inputs, of.names)
+        ]
+        self.structure = model._layer_graph.run(self.inputs)
 
     def _of_data(self, model, x):
         if x is None:
@@ -56,6 +86,21 @@ class Ends:
             for a, name in zip(leaves, names)
         ]
         self.structure = model(tf.nest.pack_sequence_as(x, self.inputs))
+
+
+def _declared_elsewhere(values):
+    """The arrays; ValueError where a sparse or ragged value is among them."""
+    for value in values:
+        if isinstance(value, row_values.KINDS):
+            raise ValueError(
+                "All SparseTensor and RaggedTensor inputs must be explicitly declared "
+                "using a keras.Input() with sparse=True or ragged=True. We found an "
+                f"undeclared input {value.value}. For Sequential models, please add a "
+                "keras.Input() as your first Layer. For subclassed models, please call "
+                "self._set_inputs() on your input set, which you can create using "
+                "keras.Input() for each input to your model."
+            )
+    return values
 
 
 def _dtype_of(array):
@@ -81,6 +126,7 @@ class Measures:
         losses.prepare(ends.structure)
         self.names = losses.names_of(ends.structure)
         given = graph_data.leaves_of(given_targets, self.names)
+        metrics.only_where(losses.functions)
         self.targets = [
             None if f is None else _target(name, f, out) if t is None else t
             for name, f, out, t in zip(
@@ -203,16 +249,31 @@ class GraphTraining:
             self._ends = Ends(self._model, x)
         return self._ends
 
-    def measures(self, x=None, weighted=None):
-        """The loss and metrics, given which outputs have weights."""
+    _open = None  # the Ends of batches of other sizes than an input says
+
+    def ends_for(self, x):
+        """Where the model begins and ends for a batch of the size of x: where it is not
+        the one that an input says, unless layers hold a state of each row."""
         ends = self.ends(x)
+        if ends.size in (None, graph_data.rows_of(x)):
+            return ends
+        if any(layer.stateful for layer in self._model._flatten_layers()):
+            return ends
+        if self._open is None:
+            self._open = Ends(self._model, of=ends)
+        return self._open
+
+    def measures(self, ends=None, weighted=None):
+        """The loss and metrics, given which outputs have weights."""
+        ends = ends or self.ends()
         if weighted is None:
             weighted = (0,) * len(ends.outputs)
-        if weighted not in self._measures:
+        key = weighted, ends is self._open
+        if key not in self._measures:
             targets = self._targets if self.last is None else self.last.targets
-            self._measures[weighted] = Measures(self._model, ends, weighted, targets)
-            self.last = self._measures[weighted]
-        return self._measures[weighted]
+            self._measures[key] = Measures(self._model, ends, weighted, targets)
+            self.last = self._measures[key]
+        return self._measures[key]
 
     last = None  # the Measures that were made last
 
@@ -235,8 +296,10 @@ class GraphTraining:
             steps = _steps(model.optimizer, loss, self._weights)
         return tf.group(*steps, *updates)
 
-    def state_updates(self):
+    def state_updates(self, ends=None):
         """The operations of what layers remember from batch to batch."""
+        if ends is not None and ends is self._open:
+            return relevant(self._model.state_updates, ends.inputs)
         if self._states is None:
             self._states = relevant(self._model.state_updates, self.ends().inputs)
         return self._states
@@ -296,7 +359,7 @@ class GraphSteps:
             measures = training.last or training.measures()
             places += measures.places()
             given = [measures.total_loss, *measures.results.values()]
-            also = [measures.updates, self._changes(measures)]
+            also = [measures.updates, self._changes(measures, training.ends())]
         self._session()
         self._model.reset_metrics()
 
@@ -306,14 +369,15 @@ class GraphSteps:
 
         return run
 
-    def _changes(self, measures):
+    def _changes(self, measures, ends):
         if self._kind == "train":
             return self._training.train_operation(measures)
-        return self._training.state_updates()
+        return self._training.state_updates(ends)
 
     def begin(self, source):
         """A walk over the data begins."""
         self._by_steps = source is not None and source.counts_steps(self._kind)
+        self._in_doubles = source is not None and source.in_doubles(self._kind)
         self._loss, self._count, self._described = 0.0, 0, {}
         self._source = source
         if source is not None:
@@ -333,37 +397,33 @@ class GraphSteps:
         if self._kind == "predict":
             return self._predict(x)
         model, training = self._model, self._training
-        ends = training.ends(x)
+        ends = training.ends(x) if self._kind == "train" else training.ends_for(x)
         losses = model._keras.losses
         losses.prepare(ends.structure)
         weights = graph_data.leaves_of(weight, losses.names_of(ends.structure))
         given = tuple(0 if w is None else np.ndim(w) for w in weights)
         if not any(given):
             given, weights = None, []
-        measures = training.measures(x, given)
+        measures = training.measures(ends, given)
+        if measures.total_loss is None:
+            raise ValueError(_NO_LOSS)
         feeds = graph_data.feeds(ends, x)
         feeds.update(graph_data.target_feeds(measures, losses, ends, y))
         feeds.update(graph_data.weight_feeds(measures, weights))
         fetches = [measures.total_loss, measures.results, measures.updates]
-        if measures.total_loss is None:
-            if self._kind == "train":
-                raise ValueError(_NO_LOSS)
-            fetches[0] = []
-        fetches.append(self._changes(measures))
+        fetches.append(self._changes(measures, ends))
         fetches.append([tensor for tensor, _ in self.beside])
         loss, results, *_, told = self._run(fetches, feeds)
-        if measures.total_loss is None:
-            loss = np.float32(0)
         for (_, take), value in zip(self.beside, told):
             take(value)
         size = 1 if self._by_steps else graph_data.rows_of(data)
-        self._loss += loss * float(size)
+        self._loss += (float(loss) if self._in_doubles else loss) * float(size)
         self._count += size
         return Logs({"loss": loss, **results}, self, self._described)
 
     def _predict(self, x):
-        ends = self._training.ends(x)
-        fetches = [ends.structure, self._training.state_updates()]
+        ends = self._training.ends_for(x)
+        fetches = [ends.structure, self._training.state_updates(ends)]
         return self._run(fetches, graph_data.feeds(ends, x))[0]
 
     def _run(self, fetches, feeds):
@@ -374,7 +434,7 @@ class GraphSteps:
             return self._session().run(fetches, feeds)
 
     def _session(self):
-        session = late.keras_session([self._training.ends().outputs[0]])
+        session = late.keras_session(parts_of(self._training.ends().outputs[0]))
         if session._closed:
             raise tf.errors.CancelledError(None, None, "Session has been closed.")
         return session

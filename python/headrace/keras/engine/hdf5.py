@@ -117,7 +117,7 @@ def _problem(name, weights, data):
             f"{len(data)} for it"
         )
     for weight, values in zip(weights, data):
-        if weight.shape.as_list() != list(values.shape):
+        if not weight.shape.is_compatible_with(values.shape):
             return (
                 f"Shape mismatch in layer '{name}' for weight {weight.name}. Weight "
                 f"expects shape {tuple(weight.shape.as_list())}. Received saved weight "

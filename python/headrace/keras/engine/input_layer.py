@@ -3,12 +3,14 @@
 from headrace import _api as tf
 from headrace.context import stack
 from headrace.framework.support import signatures
+from headrace.framework.type_spec import flat_tensor_specs, of_flat_tensors
 from headrace.graph import placeholders
 from headrace.keras import settings
 from headrace.keras.base import dispatch
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.functional_call import Node
 from headrace.keras.base.keras_tensor import KerasTensor
+from headrace.ops.sparse.placeholders import sparse_placeholder
 
 
 class InputLayer(Layer):
@@ -42,6 +44,11 @@ class InputLayer(Layer):
             dtype = input_tensor.dtype
             kwargs["batch_input_shape"] = input_tensor.shape.as_list()
         if type_spec is not None:
+            if stack.plain_graph() is not None:
+                raise ValueError(
+                    "Creating TF-Keras inputs from a type_spec is only supported when "
+                    "eager execution is enabled."
+                )
             _check_alone(input_shape, batch_size, dtype)
         if name is None:
             name = f"input_{settings.get_uid('input')}"
@@ -62,29 +69,25 @@ class InputLayer(Layer):
         if sparse:
             type_spec = tf.SparseTensorSpec(shape, self.dtype)
         elif ragged:
-            last = max((i for i, n in enumerate(shape) if i and n is None), default=0)
-            type_spec = tf.RaggedTensorSpec(shape, self.dtype, ragged_rank=last)
+            type_spec = _ragged_spec(shape, self.dtype)
         self.optional = bool(optional)
         self.sparse = isinstance(type_spec, tf.SparseTensorSpec)
         self.ragged = isinstance(type_spec, tf.RaggedTensorSpec)
-        made = self._stand_in(shape, input_tensor)
-        if not isinstance(type_spec, tf.TensorSpec | None):
-            made = KerasTensor.of_spec(type_spec, name)
-        Node(self, (), {}, made)
+        Node(self, (), {}, self._stand_in(shape, input_tensor, type_spec))
 
-    def _stand_in(self, shape, tensor):
-        """What stands for the input: in a plain graph a placeholder, or the tensor that
+    def _stand_in(self, shape, tensor, spec):
+        """What stands for the input: in a plain graph placeholders, or the tensor that
         was given."""
-        if stack.plain_graph() is None:
-            return KerasTensor(shape, self.dtype, name=self._name)
-        if isinstance(tensor, tf.Tensor):
-            return tensor
-        if self.sparse or self.ragged:
-            raise NotImplementedError(
-                f"Input {self._name}: sparse and ragged inputs of models in graphs are "
-                "not supported: use tf.compat.v1.sparse_placeholder and plain layers"
-            )
-        return placeholders.placeholder(self.dtype, shape, self._name)
+        if stack.plain_graph() is not None:
+            if isinstance(tensor, (tf.Tensor, tf.SparseTensor, tf.RaggedTensor)):
+                return tensor
+            if self.sparse or self.ragged:
+                return placeholder_of(shape, self.dtype, self._name, self.ragged)
+        if isinstance(spec, tf.TensorSpec | None):
+            if stack.plain_graph() is None:
+                return KerasTensor(shape, self.dtype, name=self._name)
+            return placeholders.placeholder(self.dtype, shape, self._name)
+        return KerasTensor.of_spec(spec, self._name)
 
     def get_config(self):
         """A dict of shape, dtype, name and whether it is sparse, ragged or optional."""
@@ -96,6 +99,23 @@ class InputLayer(Layer):
             "name": self.name,
             "optional": self.optional,
         }
+
+
+def _ragged_spec(shape, dtype):
+    """Axes are ragged up to the last one of unknown size."""
+    last = max((i for i, n in enumerate(shape) if i and n is None), default=0)
+    return tf.RaggedTensorSpec(shape, dtype, ragged_rank=last)
+
+
+def placeholder_of(shape, dtype, name, ragged):
+    """A sparse or ragged tensor of placeholders of TensorFlow's names; a plain one where
+    it is to be ragged and no axis is."""
+    if not ragged:
+        return sparse_placeholder(dtype, shape, name)
+    spec = _ragged_spec(shape, dtype)
+    parts = flat_tensor_specs(spec)
+    made = [placeholders.placeholder(p.dtype, p.shape, "Placeholder") for p in parts]
+    return of_flat_tensors(spec, iter(made))
 
 
 def _check_alone(shape, batch_size, dtype):

@@ -16,6 +16,7 @@ _ROOMS = {
     "tf_keras.src.layers.core.tf_op_layer": "keras.layer.registry",
     "keras": "keras.layer.registry",
     "keras.experimental": "keras.premade.linear",
+    "keras.utils": "keras.premade.feature_space",
     "keras.layers": "keras.layer.registry",
     "keras.optimizers": "keras.optimizer.registry",
     "keras.optimizers.legacy": "keras.optimizer.registry",

@@ -9,7 +9,9 @@ import numpy as np
 from headrace import _api as tf
 from headrace.context import late, stack, strategies
 from headrace.context.properties import read_only
-from headrace.keras import settings
+from headrace.keras import serialization, settings
+from headrace.keras.base import row_values, steps_tuner
+from headrace.keras.base.steps import OwnSteps, Steps
 from headrace.keras.callback.base import CallbackList
 from headrace.keras.callback.history import History
 from headrace.keras.engine import compiled, data_adapter, graph_data
@@ -19,12 +21,8 @@ from headrace.keras.engine.graph_training import (
     GraphTraining,
     Logs,
 )
-from headrace.keras.engine.steps import Steps
 from headrace.keras.optimizer import registry
 from headrace.keras.optimizer.loss_scale import LossScaleOptimizer
-
-
-_STEPS_TO_BEGIN_WITH = 4  # of steps_per_execution="auto": upstream's first number
 
 
 class Trainer(GraphNames):
@@ -34,7 +32,7 @@ class Trainer(GraphNames):
         plain = self._keras
         plain.losses = plain.compiled_metrics = None
         plain.compiled_with = plain.graph_training = None
-        plain.steps = {}
+        plain.steps, plain.own_steps = {}, {}
         plain.run_eagerly = None
         plain.steps_per_execution = plain.steps_variable = None
         plain.strategy = strategies.strategy()
@@ -52,6 +50,7 @@ class Trainer(GraphNames):
     optimizer = jit_compile = None  # before compile()
     distribute_reduction_method = "auto"
     autotune_steps_per_execution = False
+    _steps_per_execution_tuner = None
 
     @property
     def steps_per_execution(self):
@@ -123,9 +122,15 @@ class Trainer(GraphNames):
         plain.steps = {}
         plain.run_eagerly = run_eagerly
         self.autotune_steps_per_execution = steps_per_execution == "auto"
-        if self.autotune_steps_per_execution:
-            steps_per_execution = _STEPS_TO_BEGIN_WITH
+        if self.autotune_steps_per_execution:  # from the number that was known
+            known = self.steps_per_execution
+            steps_per_execution = 1 if known is None else int(settings.get_value(known))
         self.steps_per_execution = steps_per_execution or 1
+        self._steps_per_execution_tuner = None
+        if self.autotune_steps_per_execution and not self._in_graph:
+            self._steps_per_execution_tuner = steps_tuner.StepsPerExecutionTuner(
+                self.optimizer, self.steps_per_execution
+            )
         self.jit_compile = bool(jit_compile)
         self.train_function = self.test_function = self.predict_function = None
         plain.graph_training = None
@@ -325,6 +330,16 @@ class Trainer(GraphNames):
             plain.steps[kind] = Steps(self, kind, self.run_eagerly)
         return plain.steps[kind]
 
+    def _running(self, kind):
+        """What runs the steps of that kind: the function of make_train_function() and
+        the like, where a subclass has its own."""
+        base = self._steps(kind)
+        name = f"make_{kind}_function"
+        if self._in_graph or not serialization.overrides(type(self), name):
+            return base
+        own = self._keras.own_steps.setdefault(kind, OwnSteps())
+        return own.running(getattr(self, name)(), base)
+
     def make_train_function(self, force=False):
         """The function of an iterator that takes a batch and trains on it.
 
@@ -413,9 +428,23 @@ class Trainer(GraphNames):
         if verbose:
             self._data.announce(source, validation)
         self.stop_training = False
-        logs = None
         source.begin()
         callbacks.on_train_begin()
+        with steps_tuner.tuning(self._steps_per_execution_tuner):
+            logs = self._epochs(
+                source, validation, callbacks, initial_epoch, epochs, validation_freq
+            )
+        for optimizer in tf.nest.flatten(self.optimizer) if epochs else ():
+            if optimizer.use_ema:
+                optimizer.finalize_variable_values(self.trainable_variables)
+        callbacks.on_train_end(None if self._in_graph else logs)
+        return self.history
+
+    def _epochs(
+        self, source, validation, callbacks, initial_epoch, epochs, validation_freq
+    ):
+        """All epochs of fit: the logs of the last one."""
+        logs = None
         initial_epoch = self._first_epoch(callbacks, initial_epoch)
         for epoch in range(initial_epoch, epochs):
             if source.ran_out:
@@ -431,11 +460,7 @@ class Trainer(GraphNames):
             callbacks.on_epoch_end(epoch, logs)
             if self.stop_training:
                 break
-        for optimizer in tf.nest.flatten(self.optimizer) if epochs else ():
-            if optimizer.use_ema:
-                optimizer.finalize_variable_values(self.trainable_variables)
-        callbacks.on_train_end(None if self._in_graph else logs)
-        return self.history
+        return logs
 
     @staticmethod
     def _first_epoch(callbacks, initial_epoch):
@@ -462,7 +487,7 @@ class Trainer(GraphNames):
 
     def _batches(self, kind, source, callbacks, logs_of=None):
         """Gives what the step of that kind makes of each batch, the hooks around it."""
-        step = self._steps(kind)
+        step = self._running(kind)
         step.begin(source)
         begin, end = callbacks.batch_hooks(kind)
         train = kind == "train"
@@ -623,12 +648,12 @@ class Trainer(GraphNames):
         verbose = _verbosity(verbose)
         callbacks = self._callback_list(callbacks, "predict", source, verbose)
         callbacks.on_predict_begin()
-        told = self._steps("predict").told
+        told = self._steps("predict").told  # made anew by each walk
         results = list(self._batches("predict", source, callbacks, told))
         if not results:
             raise _no_batches("predict")
         callbacks.on_predict_end()
-        return _joined(results)
+        return row_values.joined(results)
 
     # --- one batch ---
 
@@ -668,7 +693,7 @@ class Trainer(GraphNames):
         in_graph = self._in_graph  # where metrics begin anew behind a batch
         if reset_metrics and not in_graph:
             self.reset_metrics()
-        step = self._steps(kind)
+        step = self._running(kind)
         step.begin(None)
         found = self._result(self._of_all(step(data)), return_dict)
         if reset_metrics and in_graph:
@@ -687,7 +712,7 @@ class Trainer(GraphNames):
         """The outputs of one batch as NumPy arrays, in the model's structure."""
         self._check_mode("predict_on_batch")
         return tf.nest.map_structure(
-            _array, self._steps("predict")(self._data.batch(x))
+            row_values.fetched, self._running("predict")(self._data.batch(x))
         )
 
 
@@ -714,10 +739,6 @@ def _no_batches(kind):
     )
 
 
-def _array(x):
-    return x.numpy() if isinstance(x, tf.Tensor) else x
-
-
 def _number(x):
     if isinstance(x, tf.Tensor):
         x = x.numpy()
@@ -733,24 +754,6 @@ def _numbers(logs):
             f"A step must return a dict of logs, but it returned {type(logs).__name__}"
         )
     return {k: _number(v) for k, v in logs.items()}
-
-
-def _in_line(batches):
-    """Batches of one output, one after the other: an array, or as they are sparse or
-    ragged."""
-    if isinstance(batches[0], tf.SparseTensor):
-        return tf.sparse.concat(0, batches)
-    if isinstance(batches[0], tf.RaggedTensor):
-        return tf.concat(batches, 0)
-    return np.concatenate([_array(x) for x in batches])
-
-
-def _joined(results):
-    """Batches of outputs, one after the other."""
-    if len(results) == 1:
-        return tf.nest.map_structure(_array, results[0])
-    leaves = zip(*[tf.nest.flatten(r) for r in results])
-    return tf.nest.pack_sequence_as(results[0], [_in_line(c) for c in leaves])
 
 
 def _validates(epoch, frequency):

@@ -12,6 +12,7 @@ import zipfile
 
 from headrace.context import stack
 from headrace.keras import serialization, settings
+from headrace.keras.base import graph_copies
 from headrace.keras.base.own_variables import Kept
 from headrace.keras.engine import folder, hdf5, hdf5_file, objects
 from headrace.keras.layer import registry as layers
@@ -184,27 +185,33 @@ def save_model(model, filepath, overwrite=True, save_format=None, **kwargs):
 
 def _outside_of_graphs(model):
     """A model like one in a graph, its optimizer included, with the values that Keras'
-    session has, in code that runs at once; NotImplementedError where its configuration
-    is not known."""
-    if not hasattr(model, "_layer_graph"):
-        raise NotImplementedError(
-            f"Model {model.name} of a graph, whose call is code, is not saved as a "
-            "SavedModel: use save_weights, or build it outside of graphs"
-        )
-    values, config = settings.batch_get_value(model.weights), model.get_config()
-    shape, compiled = model.inputs and model.inputs[0].shape, objects.of_compiled(model)
+    session has, in code that runs at once. ValueError for one that was never called."""
+    compiled = objects.of_compiled(model)
     if compiled is not None:
         training = hdf5_file.training_config(model, compiled)
         state = settings.batch_get_value(model.optimizer.variables)
+    if hasattr(model, "_layer_graph"):
+        made = _configured(model)
+    else:
+        made = graph_copies.copy_of(model)
     with stack.entering(None):
-        made = type(model).from_config(config)
-        if not made.built:
-            made.build(shape)
-        made.set_weights(values)
         if compiled is not None:
             objects.compile_like(made, hdf5_file.compile_config(training))
             if state:
                 hdf5_file.restore_optimizer(made.optimizer, state)
+    return made
+
+
+def _configured(model):
+    """Such a model by the configuration of one of layers that are connected."""
+    values, config = settings.batch_get_value(model.weights), model.get_config()
+    shape = model.inputs and model.inputs[0].shape
+    classes = {type(layer).__name__: type(layer) for layer in model._flatten_layers()}
+    with stack.entering(None), serialization.CustomObjectScope(classes):
+        made = type(model).from_config(config)
+        if not made.built:
+            made.build(shape)
+        made.set_weights(values)
     return made
 
 

@@ -250,7 +250,8 @@ class AUC(Metric):
             "summation method", self.summation_method, _SUMMATIONS
         )
         count = self.num_thresholds
-        if self.thresholds is not None:
+        self._given_thresholds = self.thresholds is not None
+        if self._given_thresholds:
             inner = sorted(self.thresholds)
         else:
             if count <= 1:
@@ -261,6 +262,7 @@ class AUC(Metric):
             inner = [(i + 1) / (count - 1) for i in range(count - 2)]
         self.num_thresholds = len(inner) + 2
         self._limits = np.array([-1e-7, *inner, 1.0 + 1e-7])
+        self.thresholds = list(self._limits)
         self._columns = None
         if self.num_labels or not self.multi_label:
             self._make([self.num_labels] if self.multi_label else [])
@@ -317,7 +319,9 @@ class AUC(Metric):
 
     def result(self):
         """The area: a scalar, the sum of the strips between neighbouring thresholds."""
-        areas = self._areas()
+        return self._of_columns(self._areas())
+
+    def _of_columns(self, areas):
         if not self.multi_label:
             return areas
         if self.label_weights is None:
@@ -326,10 +330,14 @@ class AUC(Metric):
         total = tf.reduce_sum(areas * weights)
         return tf.math.divide_no_nan(total, tf.reduce_sum(weights))
 
+    def _pr_areas(self):
+        tp, fp, fn = (getattr(self, _NAMES[k])._read() for k in ("tp", "fp", "fn"))
+        return interpolated_pr(tp, fp, fn)
+
     def _areas(self):
         tp, tn, fp, fn = (getattr(self, name)._read() for name in _NAMES.values())
         if self.curve == "PR" and self.summation_method == "interpolation":
-            return interpolated_pr(tp, fp, fn)
+            return self._pr_areas()
         share = tf.math.divide_no_nan
         if self.curve == "ROC":
             x, y = share(fp, fp + tn), share(tp, tp + fn)
@@ -345,6 +353,11 @@ class AUC(Metric):
     def get_config(self):
         """A dict of the arguments, `thresholds` among them where they were given."""
         config = super().get_config()
-        if self.thresholds is not None:
-            config["thresholds"] = sorted(self.thresholds)
+        if self._given_thresholds:
+            config["thresholds"] = self._limits[1:-1].tolist()
         return config
+
+    def interpolate_pr_auc(self):
+        """The exact area of the precision-recall curve (Davis and Goadrich, 2006): a
+        scalar, with `multi_label` and `label_weights` too."""
+        return self._of_columns(self._pr_areas())

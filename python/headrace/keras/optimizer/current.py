@@ -3,6 +3,7 @@
 import numpy as np
 
 from headrace import _api as tf
+from headrace.context import stack
 from headrace.framework.settings import logging
 from headrace.framework.support import signatures
 from headrace.framework.trackable import node_of
@@ -143,8 +144,9 @@ class Optimizer(BaseOptimizer):
     def _all_slot_names(self):
         return ((("average",),) if self.use_ema else ()) + tuple(self._slot_names())
 
-    def _average(self, variables):
-        """Moves the averages on; every so often variables become them."""
+    def _average(self, variables, then=lambda: None):
+        """Moves the averages on; every so often variables become them. `then` comes
+        between the two."""
         for variable in variables:
             average = self._slots[variable._key]["average"]
             kept = tf.cast(self.ema_momentum, variable.dtype)
@@ -154,19 +156,32 @@ class Optimizer(BaseOptimizer):
             )
         often = self.ema_overwrite_frequency
         if often:
-            due = (self.iterations._read() + 1) % often == 0
-            tf.cond(due, lambda: self._overwrite(variables), lambda: None)
+            then()
+            due = tf.equal((self.iterations._read() + 1) % often, 0)
+            if stack.plain_graph() is not None:
+                self._overwrite(variables, due)
+            else:
+                tf.cond(due, lambda: self._overwrite(variables), lambda: None)
 
-    def _overwrite(self, variables):
+    def _overwrite(self, variables, due=None):
+        """Variables become their averages, where `due` is a tensor if it is true."""
         for variable in variables:
-            average = self._slots[variable._key]["average"]
-            variable.assign(average._read(), read_value=False)
+            value = self._slots[variable._key]["average"]._read()
+            if due is not None:
+                value = tf.where(due, value, variable._read())
+            variable.assign(value, read_value=False)
 
     def finalize_variable_values(self, var_list):
         """At the end of training: variables become their averages, if there are
-        any."""
-        if self.use_ema:
+        any. In a graph Keras' session does it."""
+        if not self.use_ema:
+            return
+        if stack.plain_graph() is None:
             self._overwrite(var_list)
+            return
+        averages = [self._slots[v._key]["average"] for v in var_list]
+        values = settings.batch_get_value(averages)
+        settings.batch_set_value(list(zip(var_list, values)))
 
     def aggregate_gradients(self, grads_and_vars):
         """A list of (gradient, variable), in a replica with the sums over all of them."""

@@ -10,27 +10,42 @@ def size(a, validate_indices=True):
     if not is_sparse(a):
         a = conversion.convert_to_tensor(a)
         raise TypeError(f"Expected `SparseTensor`, got {a!s}.")
+    _checked(a)
     return raw.SetSize(*a._components(), validate_indices=validate_indices)
 
 
+_TYPES = "int8 int16 int32 int64 string uint8 uint16".split()
+
+
+def _checked(x, what=""):
+    """x as a tensor; TypeError where sets cannot hold its values."""
+    x = x if is_sparse(x) else conversion.convert_to_tensor(x)
+    if x.dtype.name not in _TYPES:
+        known = ", ".join(f"tf.{name}" for name in _TYPES)
+        raise TypeError(
+            f"{what or 'Invalid'} {'has invalid ' if what else ''}dtype `{x.dtype!s}` not "
+            f"in supported dtypes: `frozenset({{{known}}})`."
+        )
+    return x
+
+
 def _operate(kind, a, b, validate_indices):
+    a = _checked(a, "'a'")
+    b = b if is_sparse(b) else conversion.convert_to_tensor(b)
+    if a.dtype != b.dtype:
+        raise TypeError(f"Types don't match, {a.dtype!s} vs {b.dtype!s}.")
     options = {"set_operation": kind, "validate_indices": validate_indices}
     if is_sparse(a) and not is_sparse(b):
         # The op takes the sparse one second.
         kinds = {"a-b": "b-a", "b-a": "a-b"}
-        return _operate(kinds.get(kind, kind), b, a, validate_indices)
-    if is_sparse(a):
-        options.update(
-            set1_indices=a.indices, set1_values=a.values, set1_shape=a.dense_shape
-        )
-    else:
-        a = options["set1"] = conversion.convert_to_tensor(a)
-    if is_sparse(b):
-        options.update(
-            set2_indices=b.indices, set2_values=b.values, set2_shape=b.dense_shape
-        )
-    else:
-        options["set2"] = conversion.convert_to_tensor(b, a.dtype)
+        options["set_operation"] = kinds.get(kind, kind)
+        a, b = b, a
+    for x, name in ((a, "set1"), (b, "set2")):
+        if is_sparse(x):
+            parts = zip(("indices", "values", "shape"), x._components())
+            options.update({f"{name}_{key}": part for key, part in parts})
+        else:
+            options[name] = x
     names = ["Sparse" if is_sparse(x) else "Dense" for x in (a, b)]
     op = _headrace.raw_op(f"{names[0]}To{names[1]}SetOperation")
     return SparseTensor(*op(**options))

@@ -210,9 +210,7 @@ def test_values_of_other_types_are_fed():
     with pytest.raises(ValueError, match="could not convert string to float"):
         model.predict(np.full((1, 3), "word"))
     with pytest.raises(NotImplementedError, match="models in graphs take arrays"):
-        model.predict(tf.SparseTensor([[0, 0]], [1.0], [4, 3]))
-    with pytest.raises(NotImplementedError, match="sparse and ragged inputs"):
-        L.Input((3,), sparse=True)
+        model.predict(tf.IndexedSlices([[1.0] * 3], [0], [4, 3]))
 
 
 def test_losses_that_nobody_gave():
@@ -317,7 +315,7 @@ def test_weights_in_files(tmp_path, name):
     np.testing.assert_array_equal(other.predict(X), model.predict(X))
 
 
-def test_subclasses_are_not_saved_as_folders(tmp_path):
+def test_subclasses_are_saved_as_folders(tmp_path):
     class Own(tf.keras.Model):
         def __init__(self):
             super().__init__()
@@ -329,8 +327,11 @@ def test_subclasses_are_not_saved_as_folders(tmp_path):
     model = Own()
     model.compile("sgd", "mse")
     model.fit(X, Y, verbose=0)
-    with pytest.raises(NotImplementedError, match="use save_weights"):
-        model.save(tmp_path / "folder")
+    model.save(tmp_path / "folder", save_format="tf")
+    classes = {"Own": Own}
+    again = tf.keras.models.load_model(tmp_path / "folder", custom_objects=classes)
+    np.testing.assert_allclose(again.predict(X), model.predict(X), rtol=1e-6)
+    assert again.optimizer.get_config()["name"] == "SGD" and again.loss == "mse"
 
 
 def test_callbacks_see_numbers(tmp_path):
@@ -374,13 +375,13 @@ def test_callbacks_see_numbers(tmp_path):
     assert (tmp_path / "log.csv").read_text().startswith("epoch,loss,lr")
     again = tf.keras.models.load_model(tmp_path / "2.h5")
     assert again.predict(X).tolist() == model.predict(X).tolist()
-    (file,) = glob.glob(str(tmp_path / "board" / "train" / "*.v2"))
+    (file,) = glob.glob(str(tmp_path / "board" / "events.*"))  # as TensorFlow 1 has it
     tags = [
         value.tag
         for event in tf.compat.v1.train.summary_iterator(file)
         for value in event.summary.value
     ]
-    assert {"keras", "epoch_loss", "dense/kernel_0/histogram"} <= set(tags)
+    assert {"epoch_loss", "epoch_lr"} <= set(tags)
 
 
 def test_generators_by_their_older_names():

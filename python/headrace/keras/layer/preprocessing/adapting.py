@@ -1,5 +1,7 @@
 """Layers that learn from data before training, and two of them."""
 
+import math
+
 import numpy as np
 
 from headrace import _api as tf
@@ -59,18 +61,52 @@ class PreprocessingLayer(Layer):
         self._check_adaptable()
         if self.built:
             self.reset_state()
-        for number, batch in enumerate(_batches(data, batch_size)):
-            if steps is not None and number >= steps:
+        function = self.make_adapt_function()
+        if type(self).make_adapt_function is not PreprocessingLayer.make_adapt_function:
+            batches = _dataset_of(data, batch_size)
+        else:
+            batches = _batches(data, batch_size)
+        left = _steps_of(data, batch_size) if steps is None else steps
+        iterator = iter(batches)
+        while left > 0:
+            self._batches_now = min(left, self._batches_together)
+            try:
+                function(iterator)
+            except (StopIteration, tf.errors.OutOfRangeError):
                 break
-            if not self.built:
-                with tf.init_scope():
-                    self.build(batch.shape)
-                self.built = True
-                if self._keras.batch_input_shape is None:
-                    self._keras.batch_input_shape = (None,) * batch.shape.rank
-            self.update_state(batch)
+            left -= self._batches_now
         self.finalize_state()
         self._is_adapted = True
+
+    _batches_together = _batches_now = 1
+
+    def compile(self, run_eagerly=None, steps_per_execution=None):
+        """Says from how many batches each call of make_adapt_function()'s function
+        learns. Layers learn at once, with `run_eagerly` and without."""
+        self._batches_together = steps_per_execution or 1
+
+    def make_adapt_function(self):
+        """A function of an iterator that learns from its next batch, which adapt() calls
+        until there is none left. Subclasses may replace it."""
+
+        def adapt_step(iterator):
+            for _ in range(self._batches_now):
+                batch = next(iterator)
+                batch = batch[0] if isinstance(batch, tuple) else batch
+                self._build_for_batch(batch)
+                self.update_state(batch)
+
+        return adapt_step
+
+    def _build_for_batch(self, batch):
+        if self.built:
+            return
+        with tf.init_scope():
+            self.build(batch.shape)
+        self.built = True
+        self._keras.seen_shape = tf.TensorShape([None, *batch.shape[1:]])
+        if self._keras.batch_input_shape is None:
+            self._keras.batch_input_shape = (None,) * batch.shape.rank
 
 
 def _batches(data, batch_size):
@@ -80,14 +116,31 @@ def _batches(data, batch_size):
                 "The `batch_size` argument must not be specified for the given input "
                 f"type. Received input: {data}, batch_size: {batch_size}"
             )
-        for batch in data:
-            yield batch[0] if isinstance(batch, tuple) else batch
+        yield from data
         return
     data = as_tensor(data)
     count = data.shape[0]
     step = batch_size or max(count, 1)
     for start in range(0, count, step):
         yield data[start : start + step]
+
+
+def _steps_of(data, batch_size):
+    """How many batches there are; infinity where nobody knows."""
+    if isinstance(data, tf.data.Dataset):
+        return math.inf
+    count = as_tensor(data).shape[0]
+    return math.ceil(count / (batch_size or max(count, 1)))
+
+
+def _dataset_of(data, batch_size):
+    """Batches as a dataset, whose iterators traced functions take."""
+    if isinstance(data, tf.data.Dataset):
+        next(_batches(data, batch_size), None)  # which checks
+        return data
+    data = as_tensor(data)
+    step = batch_size or max(data.shape[0], 1)
+    return tf.data.Dataset.from_tensor_slices(data).batch(step)
 
 
 def _columns(inputs, dtype):

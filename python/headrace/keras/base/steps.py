@@ -1,5 +1,6 @@
 """A model's train, test or predict step as a function that is called in a loop."""
 
+import collections
 import weakref
 
 from headrace import _api as tf
@@ -105,3 +106,56 @@ class Steps:
         self._shapes.add(dims)
         if len(self._shapes) > _EXACT_SHAPES:
             self._open = tf.function(self._step, reduce_retracing=True)
+
+
+class OwnSteps:
+    """Calls a function of the program's with an iterator whose next element is the
+    batch: an iterator of datasets, which traced functions take."""
+
+    def __init__(self):
+        self._waiting = collections.deque()
+        self._iterators = {}  # by the specs of a batch
+
+    def running(self, function, base):
+        """Itself, to call that function from now on; what else steps do is `base`'s."""
+        self._function, self._base = function, base
+        return self
+
+    def __reduce__(self):
+        return OwnSteps, ()  # copies of models begin anew
+
+    def __getattr__(self, name):
+        if "_base" not in self.__dict__:
+            raise AttributeError(name)
+        return getattr(self._base, name)
+
+    def __call__(self, data):
+        leaves = tf.nest.flatten(data)
+        known = all(tf.is_tensor(x) and hasattr(x, "shape") for x in leaves)
+        if not known:  # shares of replicas, objects of the program's
+            return self._function(iter([data]))
+        self._waiting.clear()  # of a step that failed
+        self._waiting.append(data)
+        return self._function(self._iterator_of(data))
+
+    def _iterator_of(self, data):
+        specs = tf.nest.map_structure(_open_spec, data)
+        key = repr(specs)
+        if key not in self._iterators:
+            given = tf.data.Dataset.from_generator(
+                self._batches, output_signature=specs
+            )
+            self._iterators[key] = iter(given)
+        return self._iterators[key]
+
+    def _batches(self):
+        while self._waiting:
+            yield self._waiting.popleft()
+
+
+def _open_spec(x):
+    """The spec of a batch of any size."""
+    spec = tf.type_spec_from_value(x)
+    if isinstance(spec, tf.TensorSpec) and spec.shape.rank:
+        return tf.TensorSpec([None, *spec.shape[1:]], spec.dtype)
+    return spec
