@@ -128,9 +128,12 @@ def test_loops_and_branches_of_nodes():
         v1.enable_control_flow_v2()
 
 
-@pytest.mark.parametrize("op", [tf.add, tf.subtract, tf.multiply, tf.divide, tf.maximum])
 @pytest.mark.parametrize(
-    "a, b", [([1, 1], [0, 0]), ([1, 3], [0, 3]), ([1], [2, 0]), ([0, 1], [0, 0]), ([], [0])]
+    "op", [tf.add, tf.subtract, tf.multiply, tf.divide, tf.maximum]
+)
+@pytest.mark.parametrize(
+    "a, b",
+    [([1, 1], [0, 0]), ([1, 3], [0, 3]), ([1], [2, 0]), ([0, 1], [0, 0]), ([], [0])],
 )
 def test_gradients_of_what_is_repeated_to_nothing_are_zeros(op, a, b):
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
