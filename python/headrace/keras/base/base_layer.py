@@ -9,7 +9,7 @@ from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.context import stack
 from headrace.context.properties import read_only
-from headrace.framework.name_scopes import name_scope
+from headrace.framework.name_scopes import get_current_name_scope, name_scope
 from headrace.keras import (
     activation,
     constraint,
@@ -153,6 +153,12 @@ class Layer(graph_updates.Updating, calls.Calls, own_variables.Kept, tracking.Tr
     def name_scope(self):
         """A tf.name_scope of the layer's name."""
         return name_scope(self._name + "/")
+
+    def _name_scope(self):
+        """The name with which code of the layer opens its scope where it stands now, such
+        as "outer/dense/": programs make weights in it before the layer is built."""
+        outer = get_current_name_scope()
+        return f"{outer}/{self._name}/" if outer else self._name + "/"
 
     @property
     def stateful(self):

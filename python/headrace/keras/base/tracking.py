@@ -41,6 +41,7 @@ class State:
         self.seen_shape = None  # of the first inputs
         self.has_traces = True  # whether SavedModels have its functions
         self.seen_call = None  # what a model was first called with
+        self.seen_inputs = None  # its first argument, of batches of any size
         self.dynamic = False  # whether its call runs eagerly alone
 
 
