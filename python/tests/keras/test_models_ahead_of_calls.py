@@ -120,3 +120,46 @@ def test_pooling_of_what_has_no_space(name, shape, form, axis):
 
 def test_pooling_of_no_samples():
     assert layers.GlobalMaxPooling1D()(tf.ones((0, 2, 3))).shape == (0, 3)
+
+
+class Unspeakable(layers.Layer):
+    """Its configuration cannot be told: it was made with a function."""
+
+    def __init__(self, thing):
+        super().__init__()
+        self.thing = thing
+        self.dense = layers.Dense(2, kernel_initializer="ones")
+
+    def call(self, inputs, training=False):
+        return self.thing(self.dense(inputs))
+
+
+class Speakable(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.part = Unspeakable(tf.sin)
+
+    def call(self, inputs):
+        return self.part(inputs)
+
+    def get_config(self):
+        return {"name": self.name}
+
+
+def test_saved_models_of_layers_without_configuration(tmp_path):
+    model = Speakable()
+    x = tf.ones((2, 3))
+    expected = model(x)
+    model.save(str(tmp_path / "m"))
+    loaded = tf.saved_model.load(str(tmp_path / "m"))
+    assert (loaded(x).numpy() == expected.numpy()).all()
+    told = (tmp_path / "m" / "keras_metadata.pb").read_bytes()
+    assert b'"class_name": "Unspeakable"' in told
+    assert b'"config": {"layer was saved without config": true}' in told
+    assert b'"expects_training_arg": false' in told  # of the model
+
+
+def test_whether_a_class_tells_its_configuration_itself():
+    assert layers.Layer.get_config._is_default
+    assert not hasattr(Speakable.get_config, "_is_default")
+    assert hasattr(Unspeakable.get_config, "_is_default")

@@ -305,6 +305,9 @@ class Layer(graph_updates.Updating, calls.Calls, own_variables.Kept, tracking.Tr
             config["batch_input_shape"] = self._keras.batch_input_shape
         return {**config, **serialization.config_of(self)}
 
+    # Decorators of classes ask whether one has a get_config of its own.
+    get_config._is_default = True
+
     def get_build_config(self):
         """{"input_shape": the shapes that it was built for}, which
         build_from_config() takes; None before it is built."""
