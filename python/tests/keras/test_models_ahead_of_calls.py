@@ -163,3 +163,48 @@ def test_whether_a_class_tells_its_configuration_itself():
     assert layers.Layer.get_config._is_default
     assert not hasattr(Speakable.get_config, "_is_default")
     assert hasattr(Unspeakable.get_config, "_is_default")
+
+
+def test_weights_that_getters_give():
+    seen = {}
+    mine = tf.Variable([1.0, 2.0], name="mine")
+
+    def getter(**how):
+        seen.update(how)
+        return mine
+
+    layer = layers.Layer(name="l")
+    assert layer.add_weight(name="q", shape=(2,), getter=getter) is mine
+    assert [v.name for v in layer.trainable_weights] == ["mine:0"]
+    assert sorted(seen) == [
+        *("aggregation", "caching_device", "collections", "constraint", "dtype"),
+        *("initializer", "name", "shape", "synchronization", "trainable"),
+        "use_resource",
+    ]
+    assert (seen["name"], seen["shape"], seen["trainable"]) == ("q", (2,), True)
+    with pytest.raises(TypeError, match="Unknown keyword argument"):
+        layer.add_weight("q", (2,), bogus=1)
+
+
+def test_whether_weights_that_were_there_train():
+    variable = tf.Variable([1.0, 2.0])
+    layer = layers.Layer()
+    layer.add_weight("q", (2,), trainable=False, getter=lambda **_: variable)
+    assert (len(layer.trainable_weights), len(layer.non_trainable_weights)) == (0, 1)
+    fixed = tf.Variable([1.0, 2.0], trainable=False)
+    layer = layers.Layer()
+    layer.add_weight("q", (2,), trainable=True, getter=lambda **_: fixed)
+    assert (len(layer.trainable_weights), len(layer.non_trainable_weights)) == (1, 0)
+
+
+def test_penalties_of_weights_that_were_there():
+    variable = tf.Variable([1.0, 2.0])
+    layer = layers.Layer()
+    layer.add_weight("q", (2,), getter=lambda **_: variable, regularizer=tf.reduce_sum)
+    assert [x.numpy() for x in layer.losses] == [3.0]
+
+
+def test_strategies_of_one_worker():
+    one = tf.distribute.OneDeviceStrategy("cpu:0")
+    for strategy in (tf.distribute.get_strategy(), one):
+        assert strategy.extended._in_multi_worker_mode() is False

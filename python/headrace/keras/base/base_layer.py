@@ -203,12 +203,14 @@ class Layer(graph_updates.Updating, calls.Calls, own_variables.Kept, tracking.Tr
         **kwargs,
     ):
         """A new variable of this layer, known to checkpoints by its name, or as
-        `tracked_as` says.
+        `tracked_as` says. `getter`, a function of these arguments by name, gives one
+        that is there already.
         """
         is_cast = kwargs.pop("experimental_autocast", True) and self._autocast
+        getter = kwargs.pop("getter", None)
+        told = {key: kwargs.pop(key, None) for key in ("collections", "caching_device")}
         for key in kwargs:
-            if key not in ("collections", "caching_device"):
-                raise TypeError("Unknown keyword argument:", key)
+            raise TypeError("Unknown keyword argument:", key)
         dtype = self._dtype if dtype is None else tf.as_dtype(dtype)
         on_read = synchronization == tf.VariableSynchronization.ON_READ
         if on_read and trainable:
@@ -220,20 +222,15 @@ class Layer(graph_updates.Updating, calls.Calls, own_variables.Kept, tracking.Tr
         trainable = not on_read if trainable is None else trainable
         make = _initial(initializer, dtype, name, self.name)
         shape = () if shape is None else shape
-        sizes = tf.TensorShape(shape).as_list()
-        with tf.init_scope():
-            first = lambda: make(sizes, dtype=dtype)  # in graphs named by the variable
-            variable = tf.Variable(
-                first() if stack.plain_graph() is None else first,
-                trainable=trainable,
-                name=name or "Variable",
-                dtype=dtype,
-                constraint=_KEPT["constraint"](constraint),
-                synchronization=synchronization,
-                aggregation=aggregation,
-            )
-            for part in tracking.parts_of(variable):
-                settings.keep(part)
+        how = {"trainable": trainable, "dtype": dtype}
+        how |= {"synchronization": synchronization, "aggregation": aggregation}
+        how["constraint"] = _KEPT["constraint"](constraint)
+        if getter is not None:
+            told |= {**how, "shape": shape, "use_resource": use_resource}
+            variable = getter(name=name, initializer=make, **told)
+            self._keras.told_trainable[id(variable)] = trainable
+        else:
+            variable = _new_variable(make, shape, name=name or "Variable", **how)
         if is_cast and self._read_in is not None and dtype.is_floating:
             for part in tracking.parts_of(variable):
                 part._is_cast = True
@@ -635,6 +632,18 @@ def shapes_from(plain):
     if any(isinstance(x, (list, tuple, dict)) for x in plain):
         return [shapes_from(x) for x in plain]
     return tuple(plain)
+
+
+def _new_variable(make, shape, dtype, **how):
+    """A variable whose first value an initializer makes, outside of traced code."""
+    sizes = tf.TensorShape(shape).as_list()
+    with tf.init_scope():
+        first = lambda: make(sizes, dtype=dtype)  # in graphs named by the variable
+        value = first() if stack.plain_graph() is None else first
+        variable = tf.Variable(value, dtype=dtype, **how)
+        for part in tracking.parts_of(variable):
+            settings.keep(part)
+    return variable
 
 
 def _initial(init, dtype, name, layer_name):
