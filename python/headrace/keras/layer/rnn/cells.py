@@ -45,7 +45,10 @@ class _Cell(KeptMasks, Weighted, Layer):
                 "Received an invalid value for argument `units`, expected a positive "
                 f"integer, got {given['units']}."
             )
-        given.pop("implementation", None)  # both kinds give the same values
+        # Both kinds give the same values; cells of programs ask which one is meant.
+        chosen = given.pop("implementation", None)
+        if chosen is not None and self.gates > 1:
+            object.__setattr__(self, "implementation", chosen)
 
     def _kept(self, name, value):
         value = super()._kept(name, value)
@@ -179,6 +182,7 @@ class LSTMCell(_Cell):
     """Long short-term memory; gates in the order input, forget, cell, output."""
 
     gates = 4
+    implementation = 2
     _state_count = 2
 
     def _new_bias(self):
@@ -226,6 +230,7 @@ class GRUCell(_Cell):
     """Gated recurrent unit; gates in the order update, reset, candidate."""
 
     gates = 3
+    implementation = 2
 
     def _new_bias(self):
         wide = 3 * self.units

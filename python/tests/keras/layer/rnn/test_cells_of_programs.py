@@ -117,3 +117,9 @@ def test_gates_that_cells_define():
     found = layers.RNN(Counts(2), return_state=True)(tf.ones((1, 3, 2)))
     np.testing.assert_allclose(found[0], [[1.9901094436645508] * 2], 1e-5)
     assert found[2].numpy().tolist() == [[3.0, 3.0]]
+
+
+@pytest.mark.parametrize("kind", [layers.LSTMCell, layers.GRUCell])
+def test_how_cells_are_meant_to_compute(kind):
+    assert (kind(2).implementation, kind(2, implementation=1).implementation) == (2, 1)
+    assert not hasattr(layers.SimpleRNNCell(2), "implementation")
