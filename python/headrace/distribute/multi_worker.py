@@ -250,6 +250,10 @@ class CollectiveAllReduceExtended(mirrored.MirroredExtended):
         lambda self: self._is_chief, doc="Whether this worker is the first one."
     )
     _several = property(lambda self: self._workers.count > 1)
+    _task_id = property(lambda self: self._workers.index)
+
+    def _in_multi_worker_mode(self):
+        return self._several
 
     @property
     def _num_replicas_in_sync(self):

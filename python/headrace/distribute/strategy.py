@@ -219,6 +219,10 @@ class StrategyExtended:
     _shards = 1, 0  # of how many workers' input which
     _replica_offset = 0  # the number of this worker's first replica
 
+    def _in_multi_worker_mode(self):
+        """Whether other workers compute the same: programs that write files ask it."""
+        return False
+
     def __init__(self, container_strategy):
         self._container = weakref.ref(container_strategy)
         self._devices = ()

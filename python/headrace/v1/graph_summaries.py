@@ -148,8 +148,8 @@ def tensor_summary(
 ):
     """A serialized Summary of a tensor, with what is said of it."""
     metadata = protos.SummaryMetadata()
-    if summary_metadata is not None:
-        metadata.CopyFrom(summary_metadata)
+    if summary_metadata is not None:  # tensorboard's own class of it, too
+        metadata.MergeFromString(summary_metadata.SerializeToString())
     if summary_description is not None:
         metadata.summary_description = summary_description
     if display_name is not None:

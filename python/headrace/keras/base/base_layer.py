@@ -9,7 +9,7 @@ from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.context import stack
 from headrace.context.properties import read_only
-from headrace.framework.name_scopes import name_scope
+from headrace.framework.name_scopes import get_current_name_scope, name_scope
 from headrace.keras import (
     activation,
     constraint,
@@ -154,6 +154,12 @@ class Layer(graph_updates.Updating, calls.Calls, own_variables.Kept, tracking.Tr
         """A tf.name_scope of the layer's name."""
         return name_scope(self._name + "/")
 
+    def _name_scope(self):
+        """The name with which code of the layer opens its scope where it stands now, such
+        as "outer/dense/": programs make weights in it before the layer is built."""
+        outer = get_current_name_scope()
+        return f"{outer}/{self._name}/" if outer else self._name + "/"
+
     @property
     def stateful(self):
         """Whether states go on from one batch to the next: of recurrent layers only."""
@@ -197,12 +203,14 @@ class Layer(graph_updates.Updating, calls.Calls, own_variables.Kept, tracking.Tr
         **kwargs,
     ):
         """A new variable of this layer, known to checkpoints by its name, or as
-        `tracked_as` says.
+        `tracked_as` says. `getter`, a function of these arguments by name, gives one
+        that is there already.
         """
         is_cast = kwargs.pop("experimental_autocast", True) and self._autocast
+        getter = kwargs.pop("getter", None)
+        told = {key: kwargs.pop(key, None) for key in ("collections", "caching_device")}
         for key in kwargs:
-            if key not in ("collections", "caching_device"):
-                raise TypeError("Unknown keyword argument:", key)
+            raise TypeError("Unknown keyword argument:", key)
         dtype = self._dtype if dtype is None else tf.as_dtype(dtype)
         on_read = synchronization == tf.VariableSynchronization.ON_READ
         if on_read and trainable:
@@ -214,20 +222,15 @@ class Layer(graph_updates.Updating, calls.Calls, own_variables.Kept, tracking.Tr
         trainable = not on_read if trainable is None else trainable
         make = _initial(initializer, dtype, name, self.name)
         shape = () if shape is None else shape
-        sizes = tf.TensorShape(shape).as_list()
-        with tf.init_scope():
-            first = lambda: make(sizes, dtype=dtype)  # in graphs named by the variable
-            variable = tf.Variable(
-                first() if stack.plain_graph() is None else first,
-                trainable=trainable,
-                name=name or "Variable",
-                dtype=dtype,
-                constraint=_KEPT["constraint"](constraint),
-                synchronization=synchronization,
-                aggregation=aggregation,
-            )
-            for part in tracking.parts_of(variable):
-                settings.keep(part)
+        how = {"trainable": trainable, "dtype": dtype}
+        how |= {"synchronization": synchronization, "aggregation": aggregation}
+        how["constraint"] = _KEPT["constraint"](constraint)
+        if getter is not None:
+            told |= {**how, "shape": shape, "use_resource": use_resource}
+            variable = getter(name=name, initializer=make, **told)
+            self._keras.told_trainable[id(variable)] = trainable
+        else:
+            variable = _new_variable(make, shape, name=name or "Variable", **how)
         if is_cast and self._read_in is not None and dtype.is_floating:
             for part in tracking.parts_of(variable):
                 part._is_cast = True
@@ -294,6 +297,9 @@ class Layer(graph_updates.Updating, calls.Calls, own_variables.Kept, tracking.Tr
         if self._keras.batch_input_shape is not None:
             config["batch_input_shape"] = self._keras.batch_input_shape
         return {**config, **serialization.config_of(self)}
+
+    # Decorators of classes ask whether one has a get_config of its own.
+    get_config._is_default = True
 
     def get_build_config(self):
         """{"input_shape": the shapes that it was built for}, which
@@ -522,7 +528,8 @@ class Layer(graph_updates.Updating, calls.Calls, own_variables.Kept, tracking.Tr
         return x if x.dtype == self._computed else tf.cast(x, self._computed)
 
     def _build_for(self, inputs):
-        self._keras.seen_inputs = tf.nest.map_structure(_spec_of, inputs)
+        if self._keras.seen_inputs is None:
+            self._keras.seen_inputs = tf.nest.map_structure(any_batch_spec, inputs)
         self._build_now(shapes_of(inputs))
 
     def _build_now(self, shapes):
@@ -625,6 +632,18 @@ def shapes_from(plain):
     return tuple(plain)
 
 
+def _new_variable(make, shape, dtype, **how):
+    """A variable whose first value an initializer makes, outside of traced code."""
+    sizes = tf.TensorShape(shape).as_list()
+    with tf.init_scope():
+        first = lambda: make(sizes, dtype=dtype)  # in graphs named by the variable
+        value = first() if stack.plain_graph() is None else first
+        variable = tf.Variable(value, dtype=dtype, **how)
+        for part in tracking.parts_of(variable):
+            settings.keep(part)
+    return variable
+
+
 def _initial(init, dtype, name, layer_name):
     """The initializer function of a weight."""
     if init is not None:
@@ -674,9 +693,10 @@ class _Penalty:
             return self._penalty(tf.convert_to_tensor(self.variable))
 
 
-def _spec_of(x):
-    """What is kept of a layer's first inputs: tensors of batches of any size."""
-    if not isinstance(x, tf.Tensor):
+def any_batch_spec(x):
+    """What is kept of first inputs: the TensorSpec of batches of any size; None of what
+    is no tensor."""
+    if not isinstance(x, tf.Tensor | tf.TensorSpec):
         return None
     shape = [None, *x.shape[1:]] if x.shape.rank else x.shape
     return tf.TensorSpec(shape, x.dtype)

@@ -24,6 +24,7 @@ class State:
         self.trainable = True
         self.own = []  # variables, in order of creation
         self.names = []  # of those that add_weight made, for checkpoints
+        self.told_trainable = {}  # {id of a variable that add_weight was given: told}
         self.parts = []  # layers, modules and containers, in order of assignment
         self.metrics = []
         self.updates = []  # operations of plain graphs
@@ -41,16 +42,21 @@ class State:
         self.seen_shape = None  # of the first inputs
         self.has_traces = True  # whether SavedModels have its functions
         self.seen_call = None  # what a model was first called with
-        self.seen_inputs = (
-            None  # their TensorSpecs, and those of a layer's first inputs
-        )
+        # TensorSpecs of the first argument of its first call, of batches of any size
+        self.seen_inputs = None
         self.functions = {}  # those that the SavedModel under way has of a layer
         self.dynamic = False  # whether its call runs eagerly alone
 
 
-def _trains(weight):
-    """Whether it is a trained variable; custom getters also give tensors made of one."""
-    return getattr(weight, "trainable", False)
+def _trains(layer, weight):
+    """Whether it is a trained variable; custom getters also give tensors made of one.
+    What add_weight was told of a variable that was there counts for that layer."""
+    told = layer._keras.told_trainable.get(id(weight))
+    return getattr(weight, "trainable", False) if told is None else told
+
+
+def _stays(layer, weight):
+    return not _trains(layer, weight)
 
 
 def unique(items):
@@ -105,10 +111,10 @@ class _OwnWeights(list):
 
 def _own_weights(is_kind):
     def get(self):
-        return _OwnWeights(self, [v for v in self._keras.own if is_kind(v)])
+        return _OwnWeights(self, [v for v in self._keras.own if is_kind(self, v)])
 
     def replace(self, variables):
-        self._keras.own = [v for v in self._keras.own if not is_kind(v)]
+        self._keras.own = [v for v in self._keras.own if not is_kind(self, v)]
         get(self).extend(variables)
 
     return property(get, replace)
@@ -250,7 +256,7 @@ class Tracking(tf.Module):
 
     def _gather(self, own, below):
         """Own weights that `own` accepts and those of modules that `below` gives."""
-        mine = [v for v in self._keras.own if own(v)]
+        mine = [v for v in self._keras.own if own(self, v)]
         # Models and metrics count what metrics of theirs hold, other layers do not.
         counts_metrics = self._own_weights_last or self._is_metric
         others = [
@@ -263,7 +269,7 @@ class Tracking(tf.Module):
 
     # Layers that wrap others are written with these lists of Keras', and change them.
     _trainable_weights = _own_weights(_trains)
-    _non_trainable_weights = _own_weights(lambda v: not _trains(v))
+    _non_trainable_weights = _own_weights(_stays)
 
     @property
     def trainable_weights(self):
@@ -282,10 +288,8 @@ class Tracking(tf.Module):
         False.
         """
         if not self.trainable:
-            return self._gather(lambda v: True, lambda m: m.variables)
-        return self._gather(
-            lambda v: not _trains(v), lambda m: m.non_trainable_variables
-        )
+            return self._gather(lambda _, v: True, lambda m: m.variables)
+        return self._gather(_stays, lambda m: m.non_trainable_variables)
 
     @property
     def weights(self):

@@ -149,6 +149,16 @@ class Losses:
     )
 
     @property
+    def built(self):
+        """Whether the outputs are known."""
+        return self._functions is not None
+
+    def reset_state(self):
+        """Sets the running means back to those of no data."""
+        for mean in self.metrics:
+            mean.reset_state()
+
+    @property
     def metrics(self):
         if self._functions is None:
             return []  # nobody knows yet what is to be trained
@@ -168,8 +178,8 @@ class Losses:
         scale = self._scales[i]
         return value if scale is None else value * scale
 
-    def __call__(self, y_true, y_pred, sample_weight=None, penalties=()):
-        """The total; updates the running means."""
+    def __call__(self, y_true, y_pred, sample_weight=None, regularization_losses=None):
+        """The total, with the sum of those of layers; updates the running means."""
         self.prepare(y_pred)
         outputs = tf.nest.flatten(y_pred)
         targets = _match(y_true, y_pred, self._keys)
@@ -190,7 +200,7 @@ class Losses:
                 self._parts[i].update_state(value, sample_weight=batch)
             values.append(self.scaled(i, value))
             shared.append(_is_mean(function))
-        penalties = [tf.cast(p, tf.float32) for p in penalties]
+        penalties = [tf.cast(p, tf.float32) for p in regularization_losses or ()]
         values += penalties
         if not values:
             self._used = self._given is not None
@@ -240,6 +250,11 @@ class Metrics:
     def __init__(self, given, weighted, names):
         self._given, self._weighted, self._names = given, weighted, names
         self._built = None
+
+    @property
+    def built(self):
+        """Whether the outputs are known."""
+        return self._built is not None
 
     @property
     def metrics(self):

@@ -45,7 +45,7 @@ def spec_of_call(args, kwargs):
     TensorSpecs of their shapes; None of what is no tensor, of which keyword arguments
     are left out."""
     arguments = [tf.nest.map_structure(_spec, x) for x in args]
-    if arguments:
+    if arguments and not _are_specs(args[0]):
         arguments[0] = _named(arguments[0])
     named = {k: tf.nest.map_structure(_spec, x) for k, x in kwargs.items()}
     named.pop("training", None)
@@ -53,7 +53,13 @@ def spec_of_call(args, kwargs):
     return arguments, {k: v for k, v in named.items() if known(v)}
 
 
+def _are_specs(structure):
+    return any(isinstance(x, tf.TensorSpec) for x in tf.nest.flatten(structure))
+
+
 def _spec(x):
+    if isinstance(x, tf.TensorSpec):
+        return x
     if not (hasattr(x, "shape") and hasattr(x, "dtype")):
         return None
     return tf.TensorSpec(x.shape, x.dtype)
@@ -134,11 +140,3 @@ def _place(path):
     shown = [str(key + 1 if isinstance(key, int) else key) for key in path] or ["1"]
     name = "_".join(shown)
     return name if path and not isinstance(path[0], int) else f"output_{name}"
-
-
-def spec_of(x):
-    """What is kept of a model's first inputs: tensors of batches of any size."""
-    if not isinstance(x, tf.Tensor):
-        return None
-    shape = [None, *x.shape[1:]] if x.shape.rank else x.shape
-    return tf.TensorSpec(shape, x.dtype)

@@ -1,7 +1,6 @@
 """Whole models in SavedModels: what Keras says of them lies in keras_metadata.pb."""
 
 import contextlib
-import inspect
 import json
 import os
 
@@ -185,24 +184,33 @@ def _is_told_of(thing):
     return isinstance(thing, (tf.keras.layers.Layer, tf.keras.metrics.Metric))
 
 
+_WITHOUT_CONFIG = {"layer was saved without config": True}  # tf_keras' words
+
+
 def _metadata_of_part(part):
     """What Keras says of a layer or metric of a model, as JSON."""
-    row = hdf5_file.short(hdf5_file.first_kind(serialization.serialize(part)))
+    try:
+        row = hdf5_file.short(hdf5_file.first_kind(serialization.serialize(part)))
+    except NotImplementedError:  # a layer that cannot say how it is made
+        row = {"class_name": type(part).__name__, "config": _WITHOUT_CONFIG}
     told = {"name": part.name, "dtype": part.dtype, **row}
     if isinstance(part, tf.keras.layers.Layer):
-        takes = inspect.signature(part.call).parameters
-        told = {
-            **told,
-            "trainable": part.trainable,
-            "expects_training_arg": "training" in takes,
-            "batch_input_shape": part._keras.batch_input_shape,
-            "stateful": part.stateful,
-            "must_restore_from_config": False,
-            "preserve_input_structure_in_config": False,
-            "autocast": part._autocast,
-            "build_input_shape": _shapes(part._keras.seen_shape),
-        }
+        told = {**told, **_of_any_layer(part)}
     return json.dumps(told, default=objects.jsonable)
+
+
+def _of_any_layer(part):
+    """What rows of layers and models have in common."""
+    return {
+        "trainable": part.trainable,
+        "expects_training_arg": part._first_call().has_training,
+        "batch_input_shape": part._keras.batch_input_shape,
+        "stateful": part.stateful,
+        "must_restore_from_config": False,
+        "preserve_input_structure_in_config": False,
+        "autocast": part._autocast,
+        "build_input_shape": _shapes(part._keras.seen_shape),
+    }
 
 
 def _metadata_of(model, include_optimizer=True):
@@ -219,14 +227,12 @@ def _metadata_of(model, include_optimizer=True):
         return None
     told = {
         "name": model.name,
-        "trainable": model.trainable,
         "dtype": model.dtype,
         **row,
+        **_of_any_layer(model),
         "build_input_shape": _shapes(model._keras.seen_shape)
         or (model.get_build_config() or {}).get("input_shape"),
         "is_graph_network": getattr(model, "_layer_graph", None) is not None,
-        "must_restore_from_config": False,
-        "expects_training_arg": model._first_call().has_training,
         "keras_version": hdf5._KERAS_VERSION,
         "backend": "tensorflow",
         "model_config": row,

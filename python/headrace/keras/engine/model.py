@@ -10,7 +10,7 @@ from headrace.context import late, stack
 from headrace.framework.trackable import node_of, owner_of
 from headrace.keras import serialization, settings
 from headrace.keras.base import functional_call
-from headrace.keras.base.base_layer import Layer, shapes_of
+from headrace.keras.base.base_layer import Layer, any_batch_spec, shapes_of
 from headrace.keras.base.tracking import unique
 from headrace.keras.engine import export, export_archive, hdf5, objects
 from headrace.keras.engine.training import Trainer
@@ -194,7 +194,8 @@ class Model(Trainer, Layer):
 
     def _build_for(self, inputs):
         """A subclass without a `build` of its own is built by its first call."""
-        self._keras.seen_inputs = tf.nest.map_structure(export.spec_of, inputs)
+        if self._keras.seen_inputs is None:
+            self._keras.seen_inputs = tf.nest.map_structure(any_batch_spec, inputs)
         if type(self).build is Model.build:
             self._keras.seen_shape = shapes_of(inputs)
             self.built = True
@@ -205,6 +206,16 @@ class Model(Trainer, Layer):
         if self._keras.seen_call is None:
             self._keras.seen_call = export.spec_of_call(args, kwargs)
         return super()._run_on_values(args, kwargs)
+
+    def _set_save_spec(self, inputs, args=None, kwargs=None):
+        """Says what save_spec() tells, and SavedModels take, of a model that has not been
+        called: the TensorSpecs of its inputs, in their structure, of what follows and of
+        keyword arguments. What a call, or this, said before stays. Programs that define
+        models ahead of their first call use it."""
+        if self._keras.seen_call is None:
+            rest = list(args or ())
+            self._keras.seen_call = export.spec_of_call([inputs, *rest], kwargs or {})
+            self._keras.seen_inputs = tf.nest.map_structure(any_batch_spec, inputs)
 
     def save_spec(self, dynamic_batch=True):
         """(a list of arguments, a dict of keyword arguments): what the model was first

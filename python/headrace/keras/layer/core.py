@@ -43,7 +43,7 @@ class Dense(Weighted, Layer):
         if size is None:
             raise ValueError(
                 "The last dimension of the inputs to a Dense layer should be defined. "
-                f"Found None. Full input shape received: {tuple(shape.as_list())}"
+                f"Found None. Full input shape received: {shape}"
             )
         self.input_spec = InputSpec(min_ndim=2, axes={-1: size})
         self.kernel = self._new_weight("kernel", [size, self.units])

@@ -17,6 +17,14 @@ def _in_floats(inputs):
     return tf.cast(inputs, tf.float32) if inputs.dtype in _HALF else inputs
 
 
+def _of_known_rank(input_shape):
+    """The TensorShape; ValueError for one of any rank."""
+    shape = tf.TensorShape(input_shape)
+    if shape.rank is None:
+        raise ValueError(f"Input has undefined rank. Received: input_shape={shape}")
+    return shape
+
+
 def _checked_axes(axis, rank):
     """The axes, an integer or several, counted from the first; TypeError and ValueError
     for what is none of inputs of that rank, or is said twice."""
@@ -60,7 +68,7 @@ class BatchNormalization(Weighted, Layer):
 
         ValueError where one of these is unknown.
         """
-        shape = tf.TensorShape(input_shape)
+        shape = _of_known_rank(input_shape)
         axes = self._axes(shape.rank)
         sizes = {a: shape[a] for a in axes}
         if None in sizes.values():
@@ -231,8 +239,9 @@ class LayerNormalization(Weighted, Layer):
         return _checked_axes(self.axis, rank)
 
     def build(self, input_shape):
-        """Makes gamma and beta, of the sizes of `axis`."""
-        shape = tf.TensorShape(input_shape)
+        """Makes gamma and beta, of the sizes of `axis`; ValueError where the inputs may
+        have any rank."""
+        shape = _of_known_rank(input_shape)
         axes = self._axes(shape.rank)
         if not self._casts_weights:
             self.axis = axes

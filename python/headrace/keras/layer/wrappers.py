@@ -125,7 +125,12 @@ class Bidirectional(Layer):
     @staticmethod
     def _copy(layer, name, **changes):
         config = {**layer.get_config(), "name": name, **changes}
-        return type(layer).from_config(config)
+        cell = getattr(layer, "cell", None)
+        known = {type(c).__name__: type(c) for c in (cell, *getattr(cell, "cells", ()))}
+        with serialization.CustomObjectScope(
+            known
+        ):  # cells of programs need no registering
+            return type(layer).from_config(config)
 
     def build(self, input_shape):
         """Builds the layers of both directions."""

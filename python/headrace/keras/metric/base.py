@@ -120,7 +120,7 @@ class Metric(Layer):
     @property
     def non_trainable_weights(self):
         """A list of the variables of the state, those of metrics within included."""
-        return self._gather(lambda v: True, lambda m: m.variables)
+        return self._gather(lambda _, v: True, lambda m: m.variables)
 
 
 def set_to_zeros(variables):

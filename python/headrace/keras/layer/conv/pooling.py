@@ -65,10 +65,24 @@ class _GlobalPooling(OnSpace):
     def _begin(self):
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
+    def _axes(self):
+        return list(range(self._first(), self._first() + self.rank))
+
+    def build(self, input_shape):
+        """ValueError for inputs of which nothing is left to be pooled, such as those of
+        a network of more strides than its images have pixels."""
+        sizes = tf.TensorShape(input_shape).as_list()
+        for axis in self._axes():
+            if sizes[axis] == 0:
+                raise ValueError(
+                    f"Incorrect input shape {sizes} with dimension 0 at reduction axis "
+                    f"{axis}."
+                )
+        super().build(input_shape)
+
     def call(self, inputs):
         """[batch, channels]; the space stays as sizes of 1 with keepdims."""
-        axes = list(range(self._first(), self._first() + self.rank))
-        return self._reduce(inputs, axis=axes, keepdims=self.keepdims)
+        return self._reduce(inputs, axis=self._axes(), keepdims=self.keepdims)
 
 
 class _GlobalMax(_GlobalPooling):

@@ -10,6 +10,7 @@ from headrace.keras.base.base_layer import Layer
 from headrace.keras.phase import dropped, is_off
 from headrace.keras.layer import registry
 from headrace.keras.layer.parts import Weighted, takes, times_kernel
+from headrace.keras.layer.rnn.kept_masks import KeptMasks
 
 
 _WEIGHTS = ("kernel", "recurrent", "bias")
@@ -27,11 +28,12 @@ def within_one(share):
     before="dropout",
     activity=False,
 )
-class _Cell(Weighted, Layer):
+class _Cell(KeptMasks, Weighted, Layer):
     """What the cells share.
 
     A cell has `gates` products of the input side by side. `project` computes them
-    for any number of steps at once, `step` does what needs the state.
+    for any number of steps at once, `step` does what needs the state. A subclass with a
+    `call` of its own is called for each step.
     """
 
     gates = 1
@@ -43,7 +45,10 @@ class _Cell(Weighted, Layer):
                 "Received an invalid value for argument `units`, expected a positive "
                 f"integer, got {given['units']}."
             )
-        given.pop("implementation", None)  # both kinds give the same values
+        # Both kinds give the same values; cells of programs ask which one is meant.
+        chosen = given.pop("implementation", None)
+        if chosen is not None and self.gates > 1:
+            object.__setattr__(self, "implementation", chosen)
 
     def _kept(self, name, value):
         value = super()._kept(name, value)
@@ -92,13 +97,17 @@ class _Cell(Weighted, Layer):
 
     # --- computing ---
 
+    def computes_as_told(self):
+        """Whether its steps are those of project() and step()."""
+        return type(self).call is _Cell.call
+
     def project(self, inputs):
         """inputs @ kernel (+ bias), over the last axis."""
         out = times_kernel(inputs, self.kernel, self.units * self.gates)
         return out if self.bias is None else out + self._input_bias()
 
     def _input_bias(self):
-        return self.bias._read()
+        return self.bias
 
     def step(self, projected, states, drop):
         """(output, list of new states) of projected inputs. Subclasses define it."""
@@ -173,6 +182,7 @@ class LSTMCell(_Cell):
     """Long short-term memory; gates in the order input, forget, cell, output."""
 
     gates = 4
+    implementation = 2
     _state_count = 2
 
     def _new_bias(self):
@@ -185,16 +195,28 @@ class LSTMCell(_Cell):
         """
         h, c = states
         z = projected + tf.matmul(_dropped(h, drop), self.recurrent_kernel)
-        return lstm_step(self, z, c, 1)
+        c, o = self._compute_carry_and_output_fused(tf.split(z, 4, axis=1), c)
+        h = o * self.activation(c)
+        return h, [h, c]
+
+    def _compute_carry_and_output_fused(self, z, c_tm1):
+        """(new c, output gate) of the inputs of the four gates, a list, and c before.
+        Cells of programs call it and define it, as the next one."""
+        return lstm_gates(self, z, c_tm1)
+
+    def _compute_carry_and_output(self, x, h_tm1, c_tm1):
+        """The same of what inputs and state give for each gate, lists of four: the
+        states are yet to be multiplied by their parts of the recurrent kernel."""
+        parts = tf.split(self.recurrent_kernel, 4, axis=1)
+        z = [a + tf.matmul(h, part) for a, h, part in zip(x, h_tm1, parts)]
+        return self._compute_carry_and_output_fused(z, c_tm1)
 
 
-def lstm_step(cell, z, c, axis):
-    """(output, new states) of a cell whose four gates lie along an axis of z."""
-    i, f, g, o = tf.split(z, 4, axis=axis)
+def lstm_gates(cell, z, c):
+    """(new c, output gate) of a cell of the inputs of its four gates and c before."""
+    i, f, g, o = z
     inner = cell.recurrent_activation
-    c = inner(f) * c + inner(i) * cell.activation(g)
-    h = inner(o) * cell.activation(c)
-    return h, [h, c]
+    return inner(f) * c + inner(i) * cell.activation(g), inner(o)
 
 
 @takes(
@@ -208,14 +230,14 @@ class GRUCell(_Cell):
     """Gated recurrent unit; gates in the order update, reset, candidate."""
 
     gates = 3
+    implementation = 2
 
     def _new_bias(self):
         wide = 3 * self.units
         return self._new_weight("bias", (2, wide) if self.reset_after else (wide,))
 
     def _input_bias(self):
-        bias = self.bias._read()
-        return bias[0] if self.reset_after else bias
+        return self.bias[0] if self.reset_after else self.bias
 
     def step(self, projected, states, drop):
         """h = z * h + (1 - z) * candidate; reset_after says where r is multiplied in.
@@ -224,13 +246,13 @@ class GRUCell(_Cell):
         """
         h = states[0]
         mixed = _dropped(h, drop)
-        kernel = self.recurrent_kernel._read()
+        kernel = tf.convert_to_tensor(self.recurrent_kernel)
         inner = self.recurrent_activation
         x_z, x_r, x_h = tf.split(projected, 3, axis=1)
         if self.reset_after:
             state = tf.matmul(mixed, kernel)
             if self.bias is not None:
-                state = state + self.bias._read()[1]
+                state = state + self.bias[1]
             h_z, h_r, h_h = tf.split(state, 3, axis=1)
             z, r = inner(x_z + h_z), inner(x_r + h_r)
             candidate = self.activation(x_h + r * h_h)

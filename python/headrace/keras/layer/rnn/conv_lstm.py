@@ -99,7 +99,9 @@ class ConvLSTMCell(Weighted, OnWindows):
         z = projected + self._of_gates(
             h, self.recurrent_kernel, masks, ones, "same", ones
         )
-        return cells.lstm_step(self, z, c, self._axis())
+        c, o = cells.lstm_gates(self, tf.split(z, 4, axis=self._axis()), c)
+        h = o * self.activation(c)
+        return h, [h, c]
 
     def call(self, inputs, states, training=None):
         projected = self.project(inputs, self.masks(inputs, self.dropout, training))

@@ -12,7 +12,7 @@ from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.classes import add_classes
 from headrace.keras.layer import registry
 from headrace.keras.layer.parts import takes
-from headrace.keras.layer.rnn import cells, scanning
+from headrace.keras.layer.rnn import cells, kept_masks, scanning
 
 
 @takes(
@@ -225,13 +225,14 @@ class RNN(Layer):
     def _step_function(self, inputs, training):
         """(step(x, states), what it walks over)."""
         cell = self.cell
-        if isinstance(cell, cells._Cell):
+        if isinstance(cell, cells._Cell) and cell.computes_as_told():
             drop_in, drop = cell.new_masks(
                 tf.shape(inputs)[1], inputs.shape[-1], training
             )
             if drop_in is not None:
                 inputs = inputs * drop_in
             return lambda x, s: cell.step(x, s, drop), cell.project(inputs)
+        kept_masks.forget(cell)
         sizes = cell.state_size
         nested = isinstance(sizes, (list, tuple))
 
