@@ -5,6 +5,7 @@ from headrace.framework import execution
 from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.classes import add_classes
 from headrace.keras.layer.conv.convolution import (
+    LAST,
     OnSpace,
     OnWindows,
     check_padding,
