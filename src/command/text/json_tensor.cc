@@ -82,9 +82,26 @@ void WriteLevel(const Tensor& t, int dim, int64_t* next, JsonWriter& json) {
   json.End();
 }
 
+// A file of a hundred bytes may say any sizes before one of 0: as many lists as
+// these make are more than anybody reads.
+constexpr double kMostEmptyLists = 1e6;
+
+// How many lists stand for a tensor without elements.
+double EmptyListsOf(const Tensor& t) {
+  double lists = 1;
+  for (int dim = 0; t.dim(dim) != 0; ++dim)
+    lists *= static_cast<double>(t.dim(dim));
+  return lists;
+}
+
 }  // namespace
 
 void WriteJson(const Tensor& tensor, JsonWriter& json) {
+  if (tensor.num_elements() == 0 && EmptyListsOf(tensor) > kMostEmptyLists) {
+    json.BeginList();
+    json.End();
+    return;
+  }
   int64_t next = 0;
   WriteLevel(tensor, 0, &next, json);
 }

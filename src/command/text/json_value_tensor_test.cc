@@ -27,6 +27,20 @@ TEST(Json, TensorsOfNestedLists) {
   EXPECT_EQ(Read("[[], []]", DType::kFloat), "[]");
 }
 
+// Files of a hundred bytes say such sizes.
+TEST(Json, TensorsWithoutElementsAreFewLists) {
+  const auto written = [](const Shape& shape) {
+    JsonWriter json;
+    WriteJson(*Tensor::Allocate(DType::kFloat, shape), json);
+    std::string text = json.Take();
+    std::erase_if(text, [](char c) { return c == ' ' || c == '\n'; });
+    return text;
+  };
+  EXPECT_EQ(written({2, 0, 3}), "[[],[]]");
+  EXPECT_EQ(written({0}), "[]");
+  EXPECT_EQ(written({100000, 100000, 100000, 0}), "[]");
+}
+
 TEST(Json, WhatIsNone) {
   EXPECT_EQ(Read("[1, 2", DType::kFloat),
             "JSON: expected , or ] at character 5, where it ends");
