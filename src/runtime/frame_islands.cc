@@ -81,22 +81,21 @@ class Grouping {
 
   // False where the graph is none that a loop or branch of TensorFlow 1 makes.
   bool Run() {
-    std::vector<Node*> order;
-    if (!Sort(&order)) return false;
-    for (Node* n : order) {
+    if (!Sort()) return false;
+    for (Node* n : order_) {
       if (!Place(n)) return false;
       if (n->def().Is(OpRole::kEnter))
         enters_[facts_[n].out_frame].push_back(n);
     }
-    if (!Sort(&order)) return false;
-    for (Node* n : order) Judge(n);
+    if (!Sort()) return false;
+    for (Node* n : order_) Judge(n);
     return true;
   }
 
-  // Groups of two nodes or more.
+  // Groups of two nodes or more, each behind what it reads.
   std::vector<std::vector<Node*>> Groups() const {
     std::map<std::tuple<int, int, int>, std::vector<Node*>> by_key;
-    for (Node* n : nodes_) {
+    for (Node* n : order_) {
       const Facts& f = facts_.at(n);
       if (!f.plain) continue;
       by_key[{f.frame, f.choices, f.depth}].push_back(n);
@@ -149,8 +148,8 @@ class Grouping {
   // Puts those that wait behind what they wait for; once frames are known, what
   // leaves one behind all that enters it, which it may come of some turns
   // later.
-  bool Sort(std::vector<Node*>* order) const {
-    order->clear();
+  bool Sort() {
+    order_.clear();
     HashMap<Node*, int> waiting;
     HashMap<Node*, std::vector<Node*>> readers;
     for (Node* n : nodes_) {
@@ -161,14 +160,14 @@ class Grouping {
       };
       EachInput(n, [&](const Edge& e) { wait(e.node); });
       for (Node* enter : EntersOf(*n)) wait(enter);
-      if (count == 0) order->push_back(n);
+      if (count == 0) order_.push_back(n);
     }
-    for (size_t i = 0; i < order->size(); ++i) {
-      for (Node* reader : readers[(*order)[i]]) {
-        if (--waiting[reader] == 0) order->push_back(reader);
+    for (size_t i = 0; i < order_.size(); ++i) {
+      for (Node* reader : readers[order_[i]]) {
+        if (--waiting[reader] == 0) order_.push_back(reader);
       }
     }
-    return order->size() == nodes_.size();
+    return order_.size() == nodes_.size();
   }
 
   // What enters the frame that an Exit leaves; of other nodes nothing.
@@ -305,6 +304,7 @@ class Grouping {
 
   const absl::Span<Node* const> nodes_;
   const HashSet<Edge> feeds_;
+  std::vector<Node*> order_;  // each behind what it waits for
   HashMap<const Node*, Facts> facts_;
   std::map<std::pair<int, std::string>, int> frames_;
   HashMap<int, std::vector<Node*>> enters_;  // by the frame that they enter
@@ -352,7 +352,7 @@ class IslandMaker {
         own_(island->nodes.begin(), island->nodes.end()) {}
 
   Status Make(const FunctionLibrary* library) {
-    for (Node* n : Sorted()) HR_RETURN_IF_ERROR(Copy(n));
+    for (Node* n : island_.nodes) HR_RETURN_IF_ERROR(Copy(n));
     std::vector<Edge> in, out;
     std::vector<DType> takes, gives;
     for (const Edge& e : island_.inputs) {
@@ -372,32 +372,6 @@ class IslandMaker {
   }
 
  private:
-  // Those that read come behind what they read.
-  std::vector<Node*> Sorted() const {
-    std::vector<Node*> order;
-    HashSet<const Node*> done;
-    std::vector<std::pair<Node*, bool>> todo;  // and whether its inputs are in
-    for (Node* n : island_.nodes) todo.push_back({n, false});
-    while (!todo.empty()) {
-      const auto [n, ready] = todo.back();
-      todo.pop_back();
-      if (done.contains(n)) continue;
-      if (ready) {
-        done.insert(n);
-        order.push_back(n);
-        continue;
-      }
-      todo.push_back({n, true});
-      for (const Edge& e : n->inputs()) {
-        if (own_.contains(e.node)) todo.push_back({e.node, false});
-      }
-      for (Node* c : n->control_inputs()) {
-        if (own_.contains(c)) todo.push_back({c, false});
-      }
-    }
-    return order;
-  }
-
   Status Copy(Node* n) {
     absl::InlinedVector<Edge, 4> inputs;
     for (const Edge& e : n->inputs()) {

@@ -16,7 +16,7 @@ class FunctionLibrary;
 // no path leads out and in again: they may run at once, as one node that waits
 // for all that they read.
 struct FrameIsland {
-  std::vector<Node*> nodes;
+  std::vector<Node*> nodes;     // each behind what it reads
   std::vector<Edge> inputs;     // outputs of other nodes, or fed
   std::vector<Node*> controls;  // other nodes that it waits for
   std::vector<Edge> outputs;    // that others read, or that are fetched

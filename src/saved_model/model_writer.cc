@@ -33,24 +33,32 @@ int ModelWriter::AddObject(SavedObject object, Value value) {
   return id;
 }
 
+// A value that is there, or that a constant of a graph has; else null.
+static const Tensor* KnownTensor(const Value& value) {
+  if (!value.is_symbolic()) return &value.tensor();
+  const Node& n = *value.node();
+  return n.def().Is(OpRole::kConstant) ? n.constant() : nullptr;
+}
+
 StatusOr<int> ModelWriter::AddKnown(SavedObject object, const Value& value) {
   if (!value.is_symbolic()) return AddObject(std::move(object), value);
-  const Node& n = *value.node();
-  if (!n.def().Is(OpRole::kConstant) || n.constant() == nullptr) {
-    return FailedPrecondition("tensor ", n.name(), ":", value.index(),
+  const Tensor* known = KnownTensor(value);
+  if (known == nullptr) {
+    return FailedPrecondition("tensor ", value.node()->name(), ":",
+                              value.index(),
                               " of a graph has no value to be saved");
   }
-  const int id = AddObject(std::move(object), Value(*n.constant()));
+  const int id = AddObject(std::move(object), Value(*known));
   by_value_.emplace(value.id(), id);
   return id;
 }
 
 StatusOr<int> ModelWriter::AddAsset(Value path) {
-  const Tensor* known = path.is_symbolic() ? path.node()->constant() : nullptr;
-  if (path.is_symbolic() && known == nullptr) {
+  const Tensor* known = KnownTensor(path);
+  if (known == nullptr) {
     return InvalidArgument("an asset's path is a constant");
   }
-  const Tensor& text = known ? *known : path.tensor();
+  const Tensor& text = *known;
   if (text.dtype() != DType::kString || text.num_elements() != 1) {
     return InvalidArgument("an asset's path is one string");
   }

@@ -8,12 +8,7 @@ tf1 = tf.compat.v1
 C = tf.constant
 
 
-@pytest.fixture(autouse=True)
-def frames():
-    tf1.disable_control_flow_v2()
-    with tf.Graph().as_default():
-        yield
-    tf1.enable_control_flow_v2()
+pytestmark = pytest.mark.usefixtures("frames")
 
 
 def test_values_made_of_constants_alone_are_made_each_turn():

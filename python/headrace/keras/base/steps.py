@@ -6,6 +6,7 @@ import weakref
 from headrace import _api as tf
 from headrace.autograph.calls import in_graph
 from headrace.context import stack
+from headrace.keras.base.base_layer import any_batch_spec
 
 _EXACT_SHAPES = 3  # so many shapes get traces of their own
 
@@ -156,6 +157,4 @@ class OwnSteps:
 def _open_spec(x):
     """The spec of a batch of any size."""
     spec = tf.type_spec_from_value(x)
-    if isinstance(spec, tf.TensorSpec) and spec.shape.rank:
-        return tf.TensorSpec([None, *spec.shape[1:]], spec.dtype)
-    return spec
+    return any_batch_spec(spec) if isinstance(spec, tf.TensorSpec) else spec

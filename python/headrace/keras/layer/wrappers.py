@@ -126,10 +126,9 @@ class Bidirectional(Layer):
     def _copy(layer, name, **changes):
         config = {**layer.get_config(), "name": name, **changes}
         cell = getattr(layer, "cell", None)
+        # Cells of programs need no registering.
         known = {type(c).__name__: type(c) for c in (cell, *getattr(cell, "cells", ()))}
-        with serialization.CustomObjectScope(
-            known
-        ):  # cells of programs need no registering
+        with serialization.CustomObjectScope(known):
             return type(layer).from_config(config)
 
     def build(self, input_shape):

@@ -192,11 +192,8 @@ class FeatureSpace(Layer):
         cls, max_tokens=None, num_oov_indices=1, output_mode="one_hot", name=None
     ):
         """Integers as places in the vocabulary that adapt() finds."""
-        layer = tf.keras.layers.IntegerLookup(
-            name=_named("integer_categorical", name),
-            max_tokens=max_tokens,
-            num_oov_indices=num_oov_indices,
-        )
+        name = _named("integer_categorical", name)
+        layer = tf.keras.layers.IntegerLookup(max_tokens, num_oov_indices, name=name)
         return Feature("int64", layer, output_mode)
 
     @classmethod
@@ -204,11 +201,8 @@ class FeatureSpace(Layer):
         cls, max_tokens=None, num_oov_indices=1, output_mode="one_hot", name=None
     ):
         """Texts as places in the vocabulary that adapt() finds."""
-        layer = tf.keras.layers.StringLookup(
-            name=_named("string_categorical", name),
-            max_tokens=max_tokens,
-            num_oov_indices=num_oov_indices,
-        )
+        name = _named("string_categorical", name)
+        layer = tf.keras.layers.StringLookup(max_tokens, num_oov_indices, name=name)
         return Feature("string", layer, output_mode)
 
     @classmethod
