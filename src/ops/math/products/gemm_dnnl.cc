@@ -5,10 +5,12 @@
 
 #include "base/cancellation.h"
 #include "base/cpu_count.h"
+#include "base/cpu_level.h"
 #include "base/memory_guard.h"
 #include "base/thread_pool.h"
 #include "oneapi/dnnl/dnnl.h"
 #include "ops/math/products/one_omp_thread.h"
+#include "tensor/tensor.h"
 
 namespace headrace {
 namespace {
@@ -79,12 +81,101 @@ int64_t Cut(int64_t i, int64_t blocks, int64_t n, int64_t unit) {
   return i == blocks ? n : i * n / blocks / unit * unit;
 }
 
-constexpr size_t kRoomToWrite = size_t{64} << 20;
+// oneDNN 2.6's own rule: whether it reads operands of an m x n product where
+// they lie.
+bool ReadsWhereTheyLie(int64_t m, int64_t n) {
+  return DnnlReadsWhereItLies() &&
+         1.0 / static_cast<double>(m) + 1.0 / static_cast<double>(n) >= 0.0038;
+}
+
+// Rows of an operand that are read one after the other share a few lines of the
+// first cache where they are a multiple of 2 KiB apart: 32 rows times 512 x
+// 2048 ran at 38 GFLOP/s, at 80 with rows of 2056.
+bool Aliases(int64_t leading) {
+  return leading % static_cast<int64_t>(2048 / sizeof(float)) == 0;
+}
+
+// Room for copies of some columns of such an operand.
+class Strip {
+ public:
+  // Of `depth` rows; `columns`: all that there are.
+  static StatusOr<Strip> Make(int64_t depth, int64_t columns) {
+    // Half of the second cache.
+    constexpr int64_t kElements = 128 << 10, kLeast = 64, kMost = 1024;
+    Strip s;
+    s.depth_ = depth;
+    s.columns_ = std::min(
+        columns, std::clamp(kElements / depth / 16 * 16, kLeast, kMost));
+    HR_ASSIGN_OR_RETURN(s.room_,
+                        Tensor::Allocate(DType::kFloat, Shape{depth, s.row()}));
+    return s;
+  }
+  int64_t columns() const { return columns_; }
+  // Rows of the copy are a line further apart than they are long, or two.
+  int64_t row() const {
+    const int64_t row = columns_ + 16;
+    return Aliases(row) ? row + 16 : row;
+  }
+  const float* Copy(const float* from, int64_t leading, int64_t columns) const {
+    float* to = room_.data<float>();
+    for (int64_t p = 0; p < depth_; ++p) {
+      std::copy_n(from + p * leading, columns, to + p * row());
+    }
+    return to;
+  }
+
+ private:
+  Tensor room_;
+  int64_t depth_ = 0, columns_ = 0;
+};
+
+bool Multiply(int64_t m, int64_t n, const GemmDims& d, const float* a,
+              Layout la, const float* b, Layout lb, float* c);
+
+// Multiply by strips of A, whose columns lie in memory.
+bool MultiplyRows(int64_t m, int64_t n, GemmDims d, const float* a, Layout la,
+                  const float* b, Layout lb, float* c) {
+  StatusOr<Strip> strip = Strip::Make(d.k, m);
+  if (!strip.ok()) return false;
+  d.a_col = strip->row();
+  for (int64_t i = 0; i < m; i += strip->columns()) {
+    const int64_t rows = std::min(strip->columns(), m - i);
+    const float* copy = strip->Copy(a + i, la.leading, rows);
+    if (!Multiply(rows, n, d, copy, {'T', d.a_col}, b, lb, c + i * d.c_row)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Multiply by strips of B, whose rows lie in memory.
+bool MultiplyColumns(int64_t m, int64_t n, GemmDims d, const float* a,
+                     Layout la, const float* b, Layout lb, float* c) {
+  StatusOr<Strip> strip = Strip::Make(d.k, n);
+  if (!strip.ok()) return false;
+  d.b_row = strip->row();
+  for (int64_t j = 0; j < n; j += strip->columns()) {
+    const int64_t columns = std::min(strip->columns(), n - j);
+    const float* copy = strip->Copy(b + j, lb.leading, columns);
+    if (!Multiply(m, columns, d, a, la, copy, {'N', d.b_row}, c + j)) {
+      return false;
+    }
+  }
+  return true;
+}
 
 // c[m, n] = a[m, d.k] b[d.k, n], a depth at a time, as nothing looks inside a
-// call; false when oneDNN fails.
+// call; false when oneDNN fails or there is no memory.
 bool Multiply(int64_t m, int64_t n, const GemmDims& d, const float* a,
               Layout la, const float* b, Layout lb, float* c) {
+  if (ReadsWhereTheyLie(m, n)) {
+    if (la.letter == 'T' && Aliases(la.leading)) {
+      return MultiplyRows(m, n, d, a, la, b, lb, c);
+    }
+    if (lb.letter == 'N' && Aliases(lb.leading)) {
+      return MultiplyColumns(m, n, d, a, la, b, lb, c);
+    }
+  }
   const double at_once = kLongestFlops / (2.0 * m * n) / kDepthUnit;
   const int64_t depth =
       at_once * kDepthUnit >= static_cast<double>(d.k)
@@ -104,6 +195,8 @@ bool Multiply(int64_t m, int64_t n, const GemmDims& d, const float* a,
   return true;
 }
 
+constexpr size_t kRoomToWrite = size_t{64} << 20;
+
 // At its first call oneDNN writes its loops, and dies where it has no memory.
 // Once one call has succeeded the loops are there.
 std::atomic<bool> loops_written{false};
@@ -121,6 +214,15 @@ bool Takes(const GemmDims& d, Layout* la, Layout* lb) {
 constexpr double kGuardedFlops = 5e7;
 
 }  // namespace
+
+bool DnnlReadsWhereItLies() {
+#if defined(__x86_64__)
+  static const bool reads = CpuRuns(CpuLevel::v3) && !CpuRuns(CpuLevel::v4);
+  return reads;
+#else
+  return false;
+#endif
+}
 
 int64_t DnnlGemmTasks(const GemmDims& d) {
   // oneDNN's own tiles would be mostly empty.
@@ -168,7 +270,9 @@ int64_t DnnlGemmRun(const GemmDims& d, const float* a, const float* b, float* c,
                     absl::Span<const GemmOffsets> batch) {
   Layout la, lb;
   const double flops = 2.0 * d.m * d.n * d.k;
-  if (flops > kGuardedFlops || DnnlGemmTasks(d) != 1 || !Takes(d, &la, &lb)) {
+  if (flops > kGuardedFlops || DnnlGemmTasks(d) != 1 || !Takes(d, &la, &lb) ||
+      (ReadsWhereTheyLie(d.m, d.n) &&
+       (Aliases(la.leading) || Aliases(lb.leading)))) {
     return 0;
   }
   const size_t at_once = std::max<size_t>(1, kGuardedFlops / flops);

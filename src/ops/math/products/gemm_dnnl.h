@@ -5,6 +5,11 @@
 
 namespace headrace {
 
+// Whether oneDNN reads operands of products of few rows or columns where they
+// lie, as it does on x86 without AVX-512: transposed ones at full pace, so that
+// neither turning nor packing them first pays.
+bool DnnlReadsWhereItLies();
+
 // C = A * B, with `done` (may be null) told of complete rows. False, with
 // nothing done, when the product is small or its strides are not for oneDNN.
 // The cut into tasks, and so every bit, depends on the sizes alone.

@@ -8,6 +8,7 @@
 #include "op/vectorize.h"
 #include "ops/array/transpose_loops.h"
 #include "ops/math/products/gemm.h"
+#include "ops/math/products/gemm_dnnl.h"
 #include "ops/math/products/panel_gemm.h"
 
 namespace headrace {
@@ -100,7 +101,9 @@ class MatMulKernel : public ProductKernel, public KnowsWork {
 
   // Only the float product tells of rows that are done.
   bool tells_rows() const override { return is_float_; }
-  bool prepares() const override { return is_float_ && transpose_b_; }
+  bool prepares() const override {
+    return is_float_ && transpose_b_ && !DnnlReadsWhereItLies();
+  }
 
   // B^T turned round, or in panels. (oneDNN packs B as it goes, as fast as it
   // would read what was packed before.)
@@ -164,7 +167,7 @@ class MatMulKernel : public ProductKernel, public KnowsWork {
   };
 
   Form FormOf(const GemmDims& d) const {
-    if (!is_float_ || !transpose_b_) return Form::kAsItLies;
+    if (!prepares()) return Form::kAsItLies;
     if (PaysToPack(d)) return Form::kPanels;
     return PaysToTranspose(d.m, d.n, d.k) ? Form::kTurned : Form::kAsItLies;
   }

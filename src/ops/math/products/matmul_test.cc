@@ -55,6 +55,14 @@ TEST(MatMul, EveryWayOfPacking) {
                          {12, 45, 2000},
                          {64, 130, 1030},
                          {33, 517, 129},
+                         // Rows of operands a multiple of 2 KiB apart, strips
+                         // of copies of which rows would be so again.
+                         {16, 1024, 300},
+                         {40, 2048, 264},
+                         {512, 96, 260},
+                         {1024, 100, 130},
+                         {264, 2048, 40},
+                         {20, 512, 2048},
                          {0, 3, 2},
                          {3, 2, 0}}) {
     for (int t = 0; t < 4; ++t) {
