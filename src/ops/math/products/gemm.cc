@@ -59,8 +59,8 @@ class Product {
     if (d_.n == 1 && d_.m > 1 && d_.c_row == 1 && RunColumn()) {
       return OkStatus();
     }
-    if (d_.m == 1 && RunRow(d_, a_, b_)) {
-      if (done_) (*done_)(0, 1);
+    if (FewRows() && RunRows(d_, a_, b_)) {
+      if (done_) (*done_)(0, d_.m);
       return OkStatus();
     }
     if constexpr (std::is_same_v<T, float>) {
@@ -70,6 +70,15 @@ class Product {
   }
 
  private:
+  // One row after the other is faster than tiles of few rows: packing a
+  // transposed B costs more than eight rows that read it, and tiles of three
+  // rows or fewer wait for rows of B that are far apart.
+  bool FewRows() const {
+    if (d_.m == 1) return true;
+    return d_.b_row == 1 ? d_.m < 8 && d_.k >= 64
+                         : d_.m < 4 && d_.b_row >= 1024;
+  }
+
   // C is a column: the transposed product is a row.
   bool RunColumn() {
     GemmDims t = d_;
@@ -78,16 +87,17 @@ class Product {
     t.a_col = d_.b_row;
     t.b_row = d_.a_col;
     t.b_col = d_.a_row;
-    if (!RunRow(t, b_, a_)) return false;
+    if (!RunRows(t, b_, a_)) return false;
     if (done_) (*done_)(0, d_.m);
     return true;
   }
 
-  // y[n] = x[k] * B; false when B has no unit stride.
-  bool RunRow(const GemmDims& d, const T* x, const T* b) {
-    // Such products run at a quarter of the rate: each number of B is used
+  // Row by row; false when B has no unit stride.
+  bool RunRows(const GemmDims& d, const T* x, const T* b) {
+    // A single row runs at a quarter of the rate: each number of B is used
     // once.
-    const double cost = 2.0 * d.k * kNsPerFlop * 4;
+    const double cost = 2.0 * d.k * kNsPerFlop *
+                        (d.m == 1 ? 4.0 : 2.0 * static_cast<double>(d.m));
     if (d.b_col == 1) {
       // Tasks of so many columns: whole cache lines, so that threads do not
       // share them.
@@ -96,18 +106,32 @@ class Product {
         const int64_t begin = f * block, end = std::min(l * block, d.n);
         // A strip of columns whose sums stay in the first cache.
         for (int64_t j = begin; j < end; j += 2048) {
-          loops_.row_times_matrix(x, d.a_col, b + j, d.b_row, d.k, c_ + j,
-                                  std::min<int64_t>(2048, end - j));
+          for (int64_t i = 0; i < d.m; ++i) {
+            loops_.row_times_matrix(x + i * d.a_row, d.a_col, b + j, d.b_row,
+                                    d.k, c_ + i * d.c_row + j,
+                                    std::min<int64_t>(2048, end - j));
+          }
         }
       });
       return true;
     }
     if (d.b_row == 1 && d.a_col == 1) {
-      // Four dots at a time share the loads of x.
-      ParallelFor(CeilDiv(d.n, 4), cost * 4, [&](int64_t f, int64_t l) {
-        loops_.dots(x, b + f * 4 * d.b_col, d.b_col, d.k, c_ + f * 4,
-                    std::min(l * 4, d.n) - f * 4);
-      });
+      // Four dots at a time share the loads of x; so many of B's rows stay in
+      // the first cache for the next x.
+      constexpr int64_t kElements = 4096;
+      const int64_t fours = std::max<int64_t>(1, kElements / d.k / 4);
+      ParallelFor(CeilDiv(d.n, 4 * fours),
+                  cost * 4 * static_cast<double>(fours),
+                  [&](int64_t f, int64_t l) {
+                    for (int64_t t = f; t < l; ++t) {
+                      const int64_t j = t * 4 * fours;
+                      const int64_t n = std::min(4 * fours, d.n - j);
+                      for (int64_t i = 0; i < d.m; ++i) {
+                        loops_.dots(x + i * d.a_row, b + j * d.b_col, d.b_col,
+                                    d.k, c_ + i * d.c_row + j, n);
+                      }
+                    }
+                  });
       return true;
     }
     return false;
