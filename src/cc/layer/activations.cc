@@ -24,6 +24,11 @@ Tensor Softmax(const Tensor& x) {
   return Op("Softmax", {x});
 }
 
+Tensor Silu(const Tensor& x) {
+  if (CurrentEmitter()->is_eager()) return Op("_Silu", {x});
+  return x * Op("Sigmoid", {x});
+}
+
 Tensor Gelu(const Tensor& x) {
   // Eagerly one op and one pass over memory. In a graph the formula in
   // upstream's ops, which the engine fuses: a saved graph holds no op of ours.
@@ -61,8 +66,8 @@ const std::map<std::string, Function>& Named() {
       {"log_softmax", Unary<kLogSoftmax>},
       {"softplus", Unary<kSoftplus>},
       {"softsign", Unary<kSoftsign>},
-      {"swish", [](const Tensor& x) { return x * Op("Sigmoid", {x}); }},
-      {"silu", [](const Tensor& x) { return x * Op("Sigmoid", {x}); }},
+      {"swish", Silu},
+      {"silu", Silu},
       {"tanh", Unary<kTanh>},
       {"mish",
        [](const Tensor& x) { return x * Op("Tanh", {Op("Softplus", {x})}); }},

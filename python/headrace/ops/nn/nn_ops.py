@@ -30,6 +30,7 @@ approx_top_k ApproxTopK(input, k, reduction_dimension=-1, recall_target=0.95,
 (features, name=None) Relu Relu6 Elu Selu Softplus Softsign
 _gelu_erf=gelu _GeluErf(x)
 _gelu_tanh=gelu _GeluTanh(x)
+_silu=silu _Silu(x)
 l2_loss L2Loss(t, name=None)
 _leaky_relu=leaky_relu LeakyRelu(features, alpha=0.2, name=None)
 _softmax=softmax Softmax(logits, name=None)
@@ -86,9 +87,15 @@ def gelu(features, approximate=False, name=None):
     return half * x * (one + elementwise_ops.erf(x / root))
 
 
+def _is_one(beta):
+    return isinstance(beta, (int, float)) and beta == 1
+
+
 def silu(features, beta=1.0):
     """x * sigmoid(beta * x)."""
     x = _tensor(features)
+    if _headrace.is_eager() and x.dtype.is_floating and _is_one(beta):
+        return _silu(x)
     beta = conversion.convert_to_tensor(beta, dtype=x.dtype)
     return x * sigmoid(beta * x)
 

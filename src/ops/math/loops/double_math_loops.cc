@@ -68,13 +68,6 @@ struct AtanhD {
 struct ErfcD {
   HR_VECTOR double Run(double x) { return ::erfc(x); }
 };
-struct GeluD {
-  HR_VECTOR double Run(double x) {
-    // x Phi(x) as x / 2 erfc(-x / sqrt(2)), exact in the lower tail, where 1 +
-    // erf would cancel.
-    return (0.5 * x) * ::erfc(x * -0.70710678118654752440);
-  }
-};
 
 struct SigmoidD {
   HR_VECTOR double Run(double x) {
@@ -121,6 +114,9 @@ struct GeluTanhD {
   }
 };
 
+struct SiluD {
+  HR_VECTOR double Run(double x) { return x * SigmoidD::Run(x); }
+};
 struct SoftplusGradD {
   HR_VECTOR double Run(double g, double x) { return g * SigmoidD::Run(x); }
 };
@@ -208,9 +204,9 @@ constexpr JoinedTable kRows = {
     Floats<AcoshD>("Acosh", 3.0f),
     Floats<AtanhD>("Atanh", 3.0f),
     Floats<ErfcD>("Erfc", 2.0f),
-    Floats<GeluD>("_Gelu", 2.0f),
     Double<GeluErfD>("_GeluErf", 2.5f),
     Double<GeluTanhD>("_GeluTanh", 2.5f),
+    Double<SiluD>("_Silu", 2.0f),
     OneRow({"Exp", kType<Complex128>, kType<Complex128>, &ComplexExp, nullptr,
             nullptr, 6.0f}),
 };

@@ -1,5 +1,5 @@
-// Gelu in one pass, for eager calls. Graphs get upstream's own ops, which the
-// engine fuses, so these names never leave the process.
+// Gelu and silu in one pass, for eager calls. Graphs get upstream's own ops,
+// which the engine fuses, so these names never leave the process.
 #include <cmath>
 
 #include "ops/math/elementwise/elementwise.h"
@@ -8,7 +8,7 @@ namespace headrace {
 namespace {
 
 constexpr double kPi = 3.14159265358979323846;
-constexpr char kGeluTypes[] = "T: {half, bfloat16, float, double}";
+constexpr char kTypes[] = "T: {half, bfloat16, float, double}";
 
 // d * (Phi(x) + x * phi(x)), of the normal distribution.
 Status ErfFlow(GradientContext& g) {
@@ -43,13 +43,25 @@ Status TanhFlow(GradientContext& g) {
   return g.status();
 }
 
-[[maybe_unused]] const OpRegistrar kGeluOps[] = {
-    UnaryOp("_GeluErf", kGeluTypes,
+// s = sigmoid(x): d * s * (1 + x * (1 - s)).
+Status SiluFlow(GradientContext& g) {
+  const Value& x = g.input(0);
+  Value one = g.Scalar(x.dtype(), 1), s = g("Sigmoid", {x});
+  Value bent = g("AddV2", {g("Mul", {x, g("Sub", {one, s})}), one});
+  g.set(0, g("Mul", {g.grad(), g("Mul", {s, bent})}));
+  return g.status();
+}
+
+[[maybe_unused]] const OpRegistrar kOps[] = {
+    UnaryOp("_GeluErf", kTypes,
             "x times the normal distribution's function at x.")
         .Gradient(ErfFlow)
         .GradientSkips({}, {0}),
-    UnaryOp("_GeluTanh", kGeluTypes, "Gelu by its approximation with tanh.")
+    UnaryOp("_GeluTanh", kTypes, "Gelu by its approximation with tanh.")
         .Gradient(TanhFlow)
+        .GradientSkips({}, {0}),
+    UnaryOp("_Silu", kTypes, "x times the sigmoid of x.")
+        .Gradient(SiluFlow)
         .GradientSkips({}, {0}),
 };
 
