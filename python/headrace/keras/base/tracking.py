@@ -61,12 +61,9 @@ def _stays(layer, weight):
 
 def unique(items):
     """The items without later doubles, by identity."""
-    seen, out = set(), []
-    for item in items:
-        if id(item) not in seen:
-            seen.add(id(item))
-            out.append(item)
-    return out
+    if isinstance(items, list) and len(items) < 2:
+        return items
+    return list({id(item): item for item in items}.values())
 
 
 def _is_module(value):
@@ -256,7 +253,10 @@ class Tracking(tf.Module):
 
     def _gather(self, own, below):
         """Own weights that `own` accepts and those of modules that `below` gives."""
-        mine = [v for v in self._keras.own if own(self, v)]
+        weights = self._keras.own
+        mine = [v for v in weights if own(self, v)] if weights else []
+        if not self._keras.parts:
+            return unique(mine)
         # Models and metrics count what metrics of theirs hold, other layers do not.
         counts_metrics = self._own_weights_last or self._is_metric
         others = [

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from headrace._load import raw
 from headrace.context.properties import read_only
 from headrace.framework import execution
 from headrace.ops import array_ops, math_ops, sort_ops
@@ -48,7 +49,7 @@ class LinearOperatorPermutation(LinearOperator):
 
     def _shape_tensor(self):
         sizes = dense_ops.sizes(self._perm)
-        return array_ops.concat([sizes, sizes[-1:]], 0)
+        return dense_ops.joined(sizes, sizes[-1:])
 
     def _matmul(self, x, adjoint=False, adjoint_arg=False):
         x = adjoint_if(x, adjoint_arg)
@@ -70,15 +71,10 @@ class LinearOperatorPermutation(LinearOperator):
 
     def _diag_part(self):
         perm = dense_ops.tensor(self._perm)
-        places = array_ops.range(dense_ops.sizes(perm)[-1])
-        return math_ops.cast(
-            math_ops.equal(perm, math_ops.cast(places, perm.dtype)), self.dtype
-        )
+        return math_ops.cast(math_ops.equal(perm, _places(perm)), self.dtype)
 
     def _of_each(self, value):
-        return array_ops.fill(
-            self.batch_shape_tensor(), math_ops.cast(value, self.dtype)
-        )
+        return dense_ops.filled(self._sizes()[:-2], value, self.dtype)
 
     def _log_abs_determinant(self):
         return self._of_each(0)
@@ -91,11 +87,14 @@ class LinearOperatorPermutation(LinearOperator):
 
 
 def _dense(perm, dtype):
-    places = array_ops.range(dense_ops.sizes(perm)[-1])
     wanted = array_ops.expand_dims(perm, -1)
-    return math_ops.cast(
-        math_ops.equal(math_ops.cast(places, perm.dtype), wanted), dtype
-    )
+    return math_ops.cast(math_ops.equal(_places(perm), wanted), dtype)
+
+
+def _places(perm):
+    """0, 1, ... for the numbers of a permutation."""
+    places = raw.Range(0, dense_ops.sizes(perm)[-1], 1)
+    return math_ops.cast(places, perm.dtype)
 
 
 def _check(perm, given):
