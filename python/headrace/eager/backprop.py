@@ -74,7 +74,12 @@ class GradientTape:
     _watched = ()  # handles of the variables watched, in order
 
     def __enter__(self):
-        self._push()
+        if self._recording or self._tape is not None:
+            self._push()
+            return self
+        self._tape = _headrace.Tape(True, self._watch_accessed_variables)
+        self._tape.start()
+        self._recording = True
         return self
 
     def __exit__(self, *error):

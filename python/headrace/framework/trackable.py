@@ -352,11 +352,24 @@ class AutoTrackable(Trackable):
             if is_trackable(value):
                 _kept_by(self).untracked.add(name)
 
+    def _begin_with(self, **values):
+        """Sets attributes of an object that has none of these names yet, as assignments
+        do: without a node they are found when it is made."""
+        late = self._node_comes_late and self._setattr_tracking
+        if not late or _NODE in self.__dict__:
+            for name, value in values.items():
+                setattr(self, name, value)
+            return
+        for name, value in values.items():
+            self.__dict__[name] = data_structures.wrap(value)
+
+    # Whether an object gets its node, an attribute more, when that is asked for, and not
+    # with its first child: of classes whose objects are many and seldom saved.
+    _node_comes_late = False
+
     def _is_found_late(self, name, value):
-        """Whether the node of this object will have the child when it is made: most
-        objects never need one."""
-        finds_attributes = type(self)._trackable_items is AutoTrackable._trackable_items
-        return finds_attributes and self.__dict__.get(name) is value
+        """Whether the node of this object will have the child when it is made."""
+        return self._node_comes_late and self.__dict__.get(name) is value
 
     def _keep_child(self, name):
         child = self.__dict__.get(name)

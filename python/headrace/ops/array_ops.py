@@ -512,6 +512,9 @@ def split(value, num_or_size_splits, axis=0, num=None, name="split"):
     """The tensor cut along a dimension, in equal parts or by sizes."""
     if isinstance(num_or_size_splits, (int, np.integer)):
         return raw.Split(axis, value, num_split=num_or_size_splits, name=name)
+    if num is None and _headrace.is_eager() and _are_ints(num_or_size_splits):
+        count = len(num_or_size_splits)
+        return raw.SplitV(value, num_or_size_splits, axis, num_split=count)
     sizes = conversion.convert_to_tensor(num_or_size_splits)
     if sizes.shape.rank == 0:
         raise ValueError(

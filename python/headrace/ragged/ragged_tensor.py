@@ -308,6 +308,8 @@ class RaggedTensor:
     def flat_values(self):
         """The innermost values, with all splits taken off: a Tensor."""
         values = self._values_part
+        if isinstance(values, _headrace.Tensor):
+            return values
         return values.flat_values if is_ragged(values) else values
 
     @property

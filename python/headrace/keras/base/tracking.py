@@ -59,6 +59,24 @@ def _stays(layer, weight):
     return not _trains(layer, weight)
 
 
+def _trained_below(module):
+    """module.trainable_variables; of a layer that has none below it, and whose class
+    finds them as all do, without the steps between."""
+    kind, own = type(module), getattr(module, "_keras", None)
+    if (
+        own is None
+        or own.parts
+        or own.told_trainable
+        or getattr(kind, "trainable_weights", None) is not Tracking.trainable_weights
+        or kind.trainable_variables is not Tracking.trainable_variables
+        or kind.trainable is not Tracking.trainable
+    ):
+        return module.trainable_variables
+    if not own.trainable:
+        return []
+    return [v for v in own.own if getattr(v, "trainable", False)]
+
+
 def unique(items):
     """The items without later doubles, by identity."""
     if isinstance(items, list) and len(items) < 2:
@@ -280,7 +298,7 @@ class Tracking(tf.Module):
         """
         if not self.trainable:
             return []
-        return self._gather(_trains, lambda m: m.trainable_variables)
+        return self._gather(_trains, _trained_below)
 
     @property
     def non_trainable_weights(self):

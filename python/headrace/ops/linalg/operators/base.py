@@ -78,6 +78,7 @@ class LinearOperator(CompositeOperator, Module, metaclass=abc.ABCMeta):
     tf.function, tf.cond and tf.while_loop, and parts of the elements of datasets.
     """
 
+    _node_comes_late = True
     _TF_MODULE_IGNORED_PROPERTIES = Module._TF_MODULE_IGNORED_PROPERTIES | {
         "_parameters"
     }
@@ -102,7 +103,7 @@ class LinearOperator(CompositeOperator, Module, metaclass=abc.ABCMeta):
         square = _implied_square(
             is_non_singular, is_self_adjoint, is_positive_definite, is_square
         )
-        self._graph_parents = list(graph_parents or ())
+        self._begin_with(_graph_parents=list(graph_parents or ()))
         # Plain values, and parameters that are no dependencies: nothing to be tracked.
         self.__dict__.update(
             _is_square_set_or_implied_by_hints=square,

@@ -87,7 +87,8 @@ def filled(sizes, value, dtype):
 
 def matmul(a, b, adjoint_a=False, adjoint_b=False):
     """The product of tensors [..., M, N]; what tf.linalg.matmul gives."""
-    if a._rank() == 2 == b._rank() and not a.dtype.is_complex and _headrace.is_eager():
+    is_plain = a._rank() == 2 == b._rank() and a.dtype._kind == "float"
+    if is_plain and _headrace.is_eager():
         return raw.MatMul(a, b, transpose_a=adjoint_a, transpose_b=adjoint_b)
     return math_ops.matmul(a, b, adjoint_a=adjoint_a, adjoint_b=adjoint_b)
 

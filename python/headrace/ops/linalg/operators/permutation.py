@@ -2,14 +2,15 @@
 
 import numpy as np
 
-from headrace._load import raw
+from headrace._load import _headrace, raw
 from headrace.context.properties import read_only
-from headrace.framework import execution
+from headrace.framework import dtypes, execution
 from headrace.ops import array_ops, math_ops, sort_ops
 from headrace.ops.linalg.operators import dense_ops, row_counts
 from headrace.ops.linalg.operators.base import LinearOperator, takes
 from headrace.ops.linalg.operators.dense_ops import adjoint_if
 
+_INVERTIBLE = (dtypes.int32, dtypes.int64)
 _ALWAYS = (
     "A Permutation operator is always {}. Expected argument `{}` to be True. Received: "
     "False."
@@ -55,13 +56,20 @@ class LinearOperatorPermutation(LinearOperator):
         x = adjoint_if(x, adjoint_arg)
         perm = dense_ops.tensor(self._perm)
         if adjoint:
-            perm = sort_ops.argsort(perm, axis=-1)
+            perm = self._inverted(perm)
         if perm.shape.rank == 1:
             return array_ops.gather(x, perm, axis=-2)
         x, perm = dense_ops.joined_batches(x, array_ops.expand_dims(perm, -1))
         if x.shape.rank is None:
             return math_ops.matmul(_dense(perm[..., 0], self.dtype), x)
         return array_ops.gather(x, perm[..., 0], axis=-2, batch_dims=x.shape.rank - 2)
+
+    def _inverted(self, perm):
+        # What a variable or a graph's tensor holds was not checked: sorting takes all.
+        is_known = isinstance(self._perm, _headrace.EagerTensor)
+        if is_known and perm._rank() == 1 and perm.dtype in _INVERTIBLE:
+            return math_ops.invert_permutation(perm)
+        return sort_ops.argsort(perm, axis=-1)
 
     def _solve(self, rhs, adjoint=False, adjoint_arg=False):
         return self._matmul(rhs, adjoint=not adjoint, adjoint_arg=adjoint_arg)

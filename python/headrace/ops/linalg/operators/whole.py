@@ -45,10 +45,23 @@ class LinearOperatorFullMatrix(LinearOperator):
         return dense_ops.sizes(self._matrix)
 
     def _matmul(self, x, adjoint=False, adjoint_arg=False):
-        return dense_ops.matmul(self._to_dense(), x, adjoint, adjoint_arg)
+        return dense_ops.matmul(dense_ops.tensor(self._matrix), x, adjoint, adjoint_arg)
 
     def _to_dense(self):
         return dense_ops.tensor(self._matrix)
+
+    def _diag_part(self):
+        return linalg_ops.diag_part(self._matrix)
+
+    def _determinant(self):
+        if self._is_self_adjoint and self._is_positive_definite:
+            return super()._determinant()
+        return linalg_ops.det(self._matrix)
+
+    def _log_abs_determinant(self):
+        if self._is_self_adjoint and self._is_positive_definite:
+            return super()._log_abs_determinant()
+        return linalg_ops.slogdet(self._matrix)[1]
 
     def _solve(self, rhs, adjoint=False, adjoint_arg=False):
         if self._is_self_adjoint and self._is_positive_definite:
