@@ -74,18 +74,12 @@ class GradientTape:
     _watched = ()  # handles of the variables watched, in order
 
     def __enter__(self):
-        if self._recording or self._tape is not None:
-            self._push()
-            return self
-        self._tape = _headrace.Tape(True, self._watch_accessed_variables)
-        self._tape.start()
-        self._recording = True
+        self._push()
         return self
 
     def __exit__(self, *error):
         if self._recording:
-            self._tape.stop()
-            self._recording = False
+            self._pop()
 
     def _push(self):
         if self._recording:
