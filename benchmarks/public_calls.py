@@ -204,7 +204,7 @@ def serve(module, threads):
 
 
 class Child:
-    def __init__(self, python, module, threads):
+    def __init__(self, python, module, threads, program=__file__):
         environment = {
             **os.environ,
             "HEADRACE_NUM_THREADS": str(threads),
@@ -214,7 +214,7 @@ class Child:
         package = os.path.join(os.path.dirname(HERE), "python")
         environment["PYTHONPATH"] = package if module == "headrace" else ""
         self._process = subprocess.Popen(
-            [python, os.path.abspath(__file__), "--serve", module, str(threads)],
+            [python, os.path.abspath(program), "--serve", module, str(threads)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -67,10 +67,11 @@ class GradientTape:
     def __init__(self, persistent=False, watch_accessed_variables=True):
         self._persistent = persistent
         self._watch_accessed_variables = watch_accessed_variables
-        self._tape = None
-        self._dropped = None  # the tape after its one use
-        self._recording = False
-        self._watched = []  # handles of the variables watched, in order
+
+    _tape = None
+    _dropped = None  # the tape after its one use
+    _recording = False
+    _watched = ()  # handles of the variables watched, in order
 
     def __enter__(self):
         self._push()
@@ -131,11 +132,8 @@ class GradientTape:
             self._note(*self._tape.watched_variables(), handle)
 
     def _note(self, *handles):
-        known = {h._id for h in self._watched}
-        for handle in handles:
-            if handle._id not in known:
-                known.add(handle._id)
-                self._watched.append(handle)
+        watched = {h._id: h for h in (*self._watched, *handles)}
+        self._watched = tuple(watched.values())
 
     @contextlib.contextmanager
     def _ensure_recording(self):
@@ -168,7 +166,7 @@ class GradientTape:
         """
         self._pop()
         self._tape = None
-        self._watched = []
+        self._watched = ()
         self._push()
 
     def watched_variables(self):

@@ -26,7 +26,16 @@ class _Kind:
         self.api = api
         self.targets = []  # (does the call fit, function), asked in turn
         self.dispatchers = []  # OpDispatchers
-        self.parameters = list(inspect.signature(api).parameters)
+        parameters = inspect.signature(api).parameters
+        self.parameters = list(parameters)
+        self.required = []  # of the parameters in front of *args and **kwargs
+        self.takes_more = False  # whether it has these
+        for p in parameters.values():
+            if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+                self.takes_more = True
+                break
+            if p.default is p.empty:
+                self.required.append(p.name)
 
 
 _kinds = {}  # by DispatchedFunction
@@ -74,11 +83,12 @@ class Matcher:
             return isinstance(value, (list, tuple)) and all(inner(v) for v in value)
         return isinstance(value, self.annotation)
 
+    @functools.cached_property
     def types(self):
         """The classes that are named, without those that functions know anyhow."""
         if self.parts:
-            return [t for p in self.parts for t in p.types()]
-        return [] if self.annotation in _PLAIN else [self.annotation]
+            return tuple(t for p in self.parts for t in p.types)
+        return () if self.annotation in _PLAIN else (self.annotation,)
 
 
 _PLAIN = (
@@ -90,7 +100,7 @@ _PLAIN = (
 
 def _watch(matchers):
     for matcher in matchers:
-        for t in matcher.types():
+        for t in matcher.types:
             _headrace.watch_type(t)
 
 
@@ -98,7 +108,7 @@ def _foreign(value, matcher):
     """True where a part of the value is of a type that dispatch is for."""
     if isinstance(value, (list, tuple)):
         return any(_foreign(v, matcher) for v in value)
-    return any(isinstance(value, t) for t in matcher.types())
+    return isinstance(value, matcher.types)
 
 
 def _bound(kind, args, kwargs):
@@ -160,13 +170,10 @@ _function = functools.cache(_names.load)
 
 def _check_call(kind, given):
     """TypeError for arguments that the API does not have, or that are missing."""
-    required = inspect.signature(kind.api).parameters.values()
-    for p in required:
-        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
-            return
-        if p.default is p.empty and p.name not in given:
+    for name in kind.required:
+        if name not in given:
             raise TypeError("Missing required positional argument")
-    for name in given:
+    for name in () if kind.takes_more else given:
         if name not in kind.parameters:
             raise TypeError(f"Got an unexpected keyword argument '{name}'")
 

@@ -207,7 +207,7 @@ class DType(_headrace.DTypeBase):
         return self._number == other._number
 
     def __ne__(self, other):
-        return not self == other
+        return self is not other and not self == other
 
     def __hash__(self):
         return self._number

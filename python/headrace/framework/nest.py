@@ -121,15 +121,33 @@ def rebuild(structure, values):
     return kind(values)
 
 
+# Types, exactly these, of what has no parts.
+_LEAVES = frozenset(
+    (*(_headrace.EagerTensor, _headrace.SymbolicTensor, type(None)),)
+    + (int, float, bool, str, bytes, complex)
+)
+
+
 def flatten(structure, expand_composites=False):
     """The leaves in order; a leaf alone gives a list of one."""
-    out = []
-    _flatten(structure, expand_composites, out)
+    out = _headrace.flatten(structure)
+    if out is None:  # where there is more than lists, tuples and dicts of plain values
+        out = []
+        _flatten(structure, expand_composites, out)
     return out
 
 
 def _flatten(structure, expand, out):
-    if expand and _is_composite(structure):
+    kind = type(structure)
+    if kind in _LEAVES:
+        out.append(structure)
+    elif kind is list or kind is tuple:
+        for child in structure:
+            _flatten(child, expand, out)
+    elif kind is dict:
+        for key in sorted_keys(structure):
+            _flatten(structure[key], expand, out)
+    elif expand and _is_composite(structure):
         for part in _parts(structure):
             _flatten(part, expand, out)
     elif is_nested(structure):

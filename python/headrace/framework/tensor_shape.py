@@ -50,7 +50,7 @@ class TensorShape:
     def __init__(self, dims):
         if type(dims) is tuple:
             for d in dims:
-                if type(d) is not int or d < 0:
+                if d is not None and (type(d) is not int or d < 0):
                     break
             else:
                 self._dims = dims
@@ -236,7 +236,7 @@ class TensorShape:
     def __getitem__(self, key):
         if self._dims is not None:
             if isinstance(key, slice):
-                return TensorShape(list(self._dims[key]))
+                return TensorShape(self._dims[key])
             return self._dims[key]
         if isinstance(key, slice):
             start = key.start or 0

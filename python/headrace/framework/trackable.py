@@ -317,10 +317,19 @@ def _kept_by(value):
     return kept
 
 
+# Types, exactly these, of which no value is tracked, whatever it is assigned to.
+_NEVER_TRACKED = frozenset(
+    (*_PLAIN, _headrace.EagerTensor, _headrace.SymbolicTensor, dtypes.DType)
+)
+
+
 class AutoTrackable(Trackable):
     """Tracks what is assigned to its attributes; lists and dicts are wrapped."""
 
     def __setattr__(self, name, value):
+        if type(value) in _NEVER_TRACKED and self.__dict__.get(name) is None:
+            super().__setattr__(name, value)  # there is no child to be kept either
+            return
         if isinstance(value, _PLAIN) or name == _NODE:
             self._keep_child(name)
             super().__setattr__(name, value)
@@ -335,12 +344,32 @@ class AutoTrackable(Trackable):
         if is_trackable(value) and not ignored:
             self._drop_kept(name)
             super().__setattr__(name, value)
-            node_of(self).attach(name, node_of(value))
+            if _NODE in self.__dict__ or not self._is_found_late(name, value):
+                node_of(self).attach(name, node_of(value))
         else:
             self._keep_child(name)
             super().__setattr__(name, value)
             if is_trackable(value):
                 _kept_by(self).untracked.add(name)
+
+    def _begin_with(self, **values):
+        """Sets attributes of an object that has none of these names yet, as assignments
+        do: without a node they are found when it is made."""
+        late = self._node_comes_late and self._setattr_tracking
+        if not late or _NODE in self.__dict__:
+            for name, value in values.items():
+                setattr(self, name, value)
+            return
+        for name, value in values.items():
+            self.__dict__[name] = data_structures.wrap(value)
+
+    # Whether an object gets its node, an attribute more, when that is asked for, and not
+    # with its first child: of classes whose objects are many and seldom saved.
+    _node_comes_late = False
+
+    def _is_found_late(self, name, value):
+        """Whether the node of this object will have the child when it is made."""
+        return self._node_comes_late and self.__dict__.get(name) is value
 
     def _keep_child(self, name):
         child = self.__dict__.get(name)
@@ -350,8 +379,8 @@ class AutoTrackable(Trackable):
                 kept.children[name] = child
 
     def _drop_kept(self, name):
-        kept = _kept_of(self)
-        if kept is not None:
+        if _KEPT in self.__dict__:
+            kept = _kept_of(self)
             kept.children.pop(name, None)
             kept.untracked.discard(name)
 

@@ -16,7 +16,7 @@ newaxis = None
 
 
 def _is_sparse(x):
-    return getattr(x, "_is_sparse", False)
+    return not isinstance(x, _headrace.Tensor) and getattr(x, "_is_sparse", False)
 
 
 add_faces(
@@ -111,9 +111,9 @@ def shape(input, out_type=None, name=None):
     if _is_sparse(input):
         return raw.Cast(input.dense_shape, DstT=out_type, name=name)
     input = conversion.convert_to_tensor(input)
-    static = input.shape
-    if not _headrace.is_eager() and static.is_fully_defined():
-        return conversion.constant(static.as_list(), out_type, name=name or "Shape")
+    if not _headrace.is_eager() and input.shape.is_fully_defined():
+        sizes = input.shape.as_list()
+        return conversion.constant(sizes, out_type, name=name or "Shape")
     return raw.Shape(input, out_type=out_type, name=name)
 
 
@@ -129,8 +129,24 @@ def ones(shape, dtype=dtypes.float32, name=None, layout=None):
     return _filled(shape, dtype, 1, name)
 
 
+_PLAIN_NUMBERS = ("float", "int", "uint", "complex")
+
+
+def _are_ints(shape):
+    """Whether a shape is a list or tuple of ints that fit int32."""
+    if type(shape) is not list and type(shape) is not tuple:
+        return False
+    for d in shape:
+        if type(d) is not int or not -1 < d < 2**31:
+            return False
+    return len(shape) > 0
+
+
 def _filled(shape, dtype, value, name):
     dtype = dtypes.as_dtype(dtype).base_dtype
+    eager = _headrace.is_eager()
+    if eager and dtype._kind in _PLAIN_NUMBERS and _are_ints(shape):
+        return raw.Fill(shape, _headrace.make_tensor(value, dtype))
     if dtype.is_quantized:  # as the integers that they are made of
         plain = dtypes.as_dtype(dtype.name[1:])
         made = _filled(shape, plain, value, name)
@@ -139,7 +155,6 @@ def _filled(shape, dtype, value, name):
         value = value or ""  # of ones there are none: the conversion says so
     elif dtype == dtypes.bool:
         value = bool(value)
-    eager = _headrace.is_eager()
     if isinstance(shape, (int, np.integer)):
         shape = [shape]
     if not isinstance(shape, _headrace.Tensor):
@@ -311,7 +326,7 @@ def transpose(a, perm=None, conjugate=False, name="transpose"):
     a = conversion.convert_to_tensor(a)
     turned = conjugate and a.dtype.is_complex
     if perm is None:
-        static = a.shape.rank
+        static = a._rank()
         if static is None:
             r = rank(a)
             perm = (r - 1) - raw.Range(0, r, 1)
@@ -327,7 +342,7 @@ _count = builtins.range
 def matrix_transpose(a, name="matrix_transpose", conjugate=False):
     """The last two dimensions swapped."""
     a = conversion.convert_to_tensor(a)
-    r = a.shape.rank
+    r = a._rank()
     if r is None:
         r = rank(a)
         order = concat([range(r - 2), [r - 1, r - 2]], 0)
@@ -497,6 +512,9 @@ def split(value, num_or_size_splits, axis=0, num=None, name="split"):
     """The tensor cut along a dimension, in equal parts or by sizes."""
     if isinstance(num_or_size_splits, (int, np.integer)):
         return raw.Split(axis, value, num_split=num_or_size_splits, name=name)
+    if num is None and _headrace.is_eager() and _are_ints(num_or_size_splits):
+        count = len(num_or_size_splits)
+        return raw.SplitV(value, num_or_size_splits, axis, num_split=count)
     sizes = conversion.convert_to_tensor(num_or_size_splits)
     if sizes.shape.rank == 0:
         raise ValueError(

@@ -135,13 +135,16 @@ def _sorted(values, axis, direction):
         raise ValueError(f"Argument `axis` = {axis} not in range [{-r}, {r})")
     x, back = axis_moves.with_axis_last(values, axis)
     flip = _flipped if direction == "ASCENDING" else (lambda v: v)
-    found = raw.TopKV2(flip(x), shape(x)[-1])
+    count = x._sizes()[-1] if _headrace.is_eager() else shape(x)[-1]
+    found = raw.TopKV2(flip(x), count)
     out, places = flip(found.values), found.indices
     return back(out), back(places)
 
 
 def _flipped(x):
     """Values in the opposite order."""
+    if x.dtype.is_integer and _headrace.is_eager():
+        return raw.Invert(x)  # what is computed below, in one operation
     if x.dtype.is_unsigned:
         return conversion.to_tensor(x.dtype.max, x.dtype) - x
     if x.dtype.is_integer:

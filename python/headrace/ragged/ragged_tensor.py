@@ -307,7 +307,10 @@ class RaggedTensor:
     @property
     def flat_values(self):
         """The innermost values, with all splits taken off: a Tensor."""
-        return self.values.flat_values if is_ragged(self.values) else self.values
+        values = self._values_part
+        if isinstance(values, _headrace.Tensor):
+            return values
+        return values.flat_values if is_ragged(values) else values
 
     @property
     def nested_row_splits(self):
@@ -402,8 +405,10 @@ class RaggedTensor:
         """The same outermost splits with other values,
         of as many rows as `values` has."""
         values = as_values(new_values)
-        values.shape.with_rank_at_least(1)
-        self.values.shape[:1].assert_is_compatible_with(values.shape[:1])
+        mine, its = self._values_part.shape, values.shape
+        if mine.rank is None or its.rank in (None, 0) or mine[0] != its[0]:
+            its.with_rank_at_least(1)
+            mine[:1].assert_is_compatible_with(its[:1])
         return self._like(values, self._splits)
 
     def _like(self, values, splits):
@@ -413,7 +418,9 @@ class RaggedTensor:
         if size is not None:
             size = math_ops.cast(size, splits.dtype)
         made = RaggedTensor._of_splits(values, splits, self._uniform, size)
-        return made._with_given(**self._given) if splits is self._splits else made
+        if self._given and splits is self._splits:
+            return made._with_given(**self._given)
+        return made
 
     def with_flat_values(self, new_values):
         """The same splits at all levels with other innermost values,

@@ -67,6 +67,105 @@ PyObject* ConvertToTensor(PyObject*, PyObject* args) {
   return ToValue(o, wanted, &v) ? WrapValue(std::move(v)) : nullptr;
 }
 
+// fits(x, dtype, place, size): whether x is a tensor of that dtype whose size
+// at `place`, counted from the end (-1), is known to be `size`.
+PyObject* Fits(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (count != 4 || !PyLong_Check(args[2])) {
+    PyErr_SetString(PyExc_TypeError, "fits: four arguments are wanted");
+    return nullptr;
+  }
+  if (!IsTensor(args[0]) || !IsDTypeObject(args[1]) || !PyLong_Check(args[3])) {
+    Py_RETURN_FALSE;
+  }
+  const long place = PyLong_AsLong(args[2]);
+  const long long size = PyLong_AsLongLong(args[3]);
+  if (PyErr_Occurred()) return nullptr;
+  const Value& v = ValueOf(args[0]);
+  const bool fits = v && v.dtype() == DTypeOfObject(args[1]) && place < 0 &&
+                    -place <= v.rank() && size >= 0 &&
+                    v.shape()[v.rank() + static_cast<int>(place)] == size;
+  return PyBool_FromLong(fits);
+}
+
+// Whether objects of exactly this type have no parts.
+bool IsLeafType(const PyTypeObject* t) {
+  return t == eager_type || t == symbolic_type || t == &PyLong_Type ||
+         t == &PyFloat_Type || t == &PyBool_Type || t == &PyUnicode_Type ||
+         t == &PyBytes_Type || t == &PyComplex_Type || t == Py_TYPE(Py_None);
+}
+
+enum class Flattened { kWhole, kUnknown, kFailed };
+
+Flattened FlattenInto(PyObject* o, PyObject* leaves);
+
+Flattened FlattenItems(PyObject* tuple, PyObject* leaves) {
+  for (Py_ssize_t i = 0; i < PyTuple_Size(tuple); ++i) {
+    const Flattened found = FlattenInto(PyTuple_GetItem(tuple, i), leaves);
+    if (found != Flattened::kWhole) return found;
+  }
+  return Flattened::kWhole;
+}
+
+// The values of a dict by its sorted keys; unknown where these have no order.
+Flattened FlattenDict(PyObject* dict, PyObject* leaves) {
+  Ref keys(PyDict_Keys(dict));
+  if (!keys) return Flattened::kFailed;
+  if (PyList_Sort(keys.get()) != 0) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) return Flattened::kFailed;
+    PyErr_Clear();
+    return Flattened::kUnknown;
+  }
+  for (Py_ssize_t i = 0; i < PyList_Size(keys.get()); ++i) {
+    Ref value = Ref::Borrow(
+        PyDict_GetItemWithError(dict, PyList_GetItem(keys.get(), i)));
+    if (!value) {
+      return PyErr_Occurred() ? Flattened::kFailed : Flattened::kUnknown;
+    }
+    const Flattened found = FlattenInto(value.get(), leaves);
+    if (found != Flattened::kWhole) return found;
+  }
+  return Flattened::kWhole;
+}
+
+Flattened FlattenInto(PyObject* o, PyObject* leaves) {
+  PyTypeObject* t = Py_TYPE(o);
+  if (IsLeafType(t)) {
+    return PyList_Append(leaves, o) == 0 ? Flattened::kWhole
+                                         : Flattened::kFailed;
+  }
+  if (t != &PyList_Type && t != &PyTuple_Type && t != &PyDict_Type) {
+    return Flattened::kUnknown;
+  }
+  if (Py_EnterRecursiveCall(" while a structure is flattened") != 0) {
+    return Flattened::kFailed;
+  }
+  Flattened found = Flattened::kUnknown;
+  if (t == &PyDict_Type) {
+    found = FlattenDict(o, leaves);
+  } else {
+    // A tuple of its own: comparisons of keys run code, which may change lists.
+    Ref held(PySequence_Tuple(o));
+    found = held ? FlattenItems(held.get(), leaves) : Flattened::kFailed;
+  }
+  Py_LeaveRecursiveCall();
+  return found;
+}
+
+// flatten(structure): see nest.flatten, which does what is unknown here.
+PyObject* Flatten(PyObject*, PyObject* o) {
+  Ref leaves(PyList_New(0));
+  if (!leaves) return nullptr;
+  switch (FlattenInto(o, leaves.get())) {
+    case Flattened::kWhole:
+      return leaves.release();
+    case Flattened::kUnknown:
+      Py_RETURN_NONE;
+    case Flattened::kFailed:
+      break;
+  }
+  return nullptr;
+}
+
 PyObject* NeedsInt64In(PyObject*, PyObject* o) {
   return PyBool_FromLong(NeedsInt64(o));
 }
@@ -272,6 +371,14 @@ PyMethodDef functions[] = {
      "to_tensor(value, dtype=None, hint=None): a tensor of any value."},
     {"constant", Shield<Constant>, METH_VARARGS,
      "constant(tensor, name): the tensor in the current graph, if any."},
+    {"fits",
+     reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(Shield<Fits>)),
+     METH_FASTCALL,
+     "fits(x, dtype, place, size): whether x is a tensor of that dtype whose "
+     "size at a place counted from the end is known to be `size`."},
+    {"flatten", Shield<Flatten>, METH_O,
+     "flatten(structure): the leaves of lists, tuples and dicts whose leaves "
+     "are tensors and plain values; None for other structures."},
     {"needs_int64", Shield<NeedsInt64In>, METH_O,
      "Whether an integer, also in lists and arrays, does not fit int32."},
     {"holds_tensors", Shield<HoldsTensorsIn>, METH_O,

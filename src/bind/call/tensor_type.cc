@@ -134,6 +134,12 @@ PyObject* Rank(PyObject* self, PyObject*) {
   return PyLong_FromLong(v.rank());
 }
 
+PyObject* Sizes(PyObject* self, PyObject*) {
+  const Value& v = ValueOf(self);
+  if (!v) Py_RETURN_NONE;
+  return SizesOf(v.shape());
+}
+
 PyObject* Id(PyObject* self, void*) {
   return PyLong_FromUnsignedLongLong(ValueOf(self).id());
 }
@@ -276,6 +282,8 @@ PyGetSetDef tensor_getset[] = {
 
 PyMethodDef tensor_methods[] = {
     {"_rank", Shield<Rank>, METH_NOARGS, "The number of dimensions, or None."},
+    {"_sizes", Shield<Sizes>, METH_NOARGS,
+     "The sizes as a tuple, None for unknown ones; None for an unknown rank."},
     {"_set_shape", Shield<SetShape>, METH_O,
      "Narrows a symbolic tensor's shape by another; ValueError where they "
      "differ."},

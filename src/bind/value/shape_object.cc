@@ -40,6 +40,19 @@ bool AsDim(PyObject* o, int64_t* dim) {
 
 }  // namespace
 
+PyObject* SizesOf(const Shape& s) {
+  if (!s.known_rank()) Py_RETURN_NONE;
+  Ref dims(PyTuple_New(s.rank()));
+  if (!dims) return nullptr;
+  for (int i = 0; i < s.rank(); ++i) {
+    PyObject* d =
+        s[i] < 0 ? Ref::Borrow(Py_None).release() : PyLong_FromLongLong(s[i]);
+    if (d == nullptr) return nullptr;
+    PyTuple_SetItem(dims.get(), i, d);
+  }
+  return dims.release();
+}
+
 void SetShapeClass(PyObject* cls) {
   Py_XINCREF(cls);
   Replace(&shape_class, cls);
@@ -50,20 +63,16 @@ PyObject* ShapeObject(const Shape& s) {
     PyErr_SetString(PyExc_RuntimeError, "headrace is not fully imported");
     return nullptr;
   }
-  Ref dims;
-  if (s.known_rank()) {
-    dims = Ref(PyTuple_New(s.rank()));
-    if (!dims) return nullptr;
-    for (int i = 0; i < s.rank(); ++i) {
-      PyObject* d =
-          s[i] < 0 ? Ref::Borrow(Py_None).release() : PyLong_FromLongLong(s[i]);
-      if (d == nullptr) return nullptr;
-      PyTuple_SetItem(dims.get(), i, d);
-    }
-  } else {
-    dims = Ref::Borrow(Py_None);
+  Ref dims(SizesOf(s));
+  if (!dims) return nullptr;
+  // Past the constructor, a Python function that would look at each size again.
+  auto* type = reinterpret_cast<PyTypeObject*>(shape_class);
+  static PyObject* const name = PyUnicode_InternFromString("_dims");
+  Ref made(PyType_GenericAlloc(type, 0));
+  if (!made || PyObject_GenericSetAttr(made.get(), name, dims.get()) != 0) {
+    return nullptr;
   }
-  return Called<PyObject_CallFunctionObjArgs>(shape_class, dims.get(), nullptr);
+  return made.release();
 }
 
 bool IsShapeObject(PyObject* o) {

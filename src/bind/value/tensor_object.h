@@ -39,6 +39,9 @@ void SetProcessor(int index);
 
 // tf.TensorShape of a shape: new reference, or null with an error set.
 PyObject* ShapeObject(const Shape& s);
+// Its sizes as a tuple of ints, None for unknown ones; None for an unknown
+// rank.
+PyObject* SizesOf(const Shape& s);
 bool IsShapeObject(PyObject* o);
 // A shape from a TensorShape, None, an int, a list or tuple of ints, Nones or
 // scalar tensors. False with an error set.

@@ -243,11 +243,59 @@ Status SolveBlocks(Part<const T> t, int64_t n, Part<T> x, int64_t m,
   return OkStatus();
 }
 
+TransposeLoop TransposeOf(int size) {
+  return AtActiveLevel([&](auto level) { return FindTranspose<level>(size); });
+}
+
+// Right sides from which on a strip of the matrix is turned over before it is
+// multiplied: a product turns it over for itself, with longer ways in memory.
+constexpr int64_t kTurnedFrom = 8;
+
+// The same with the matrix turned over. It is read where it lies, strip by
+// strip: with few right sides a copy of it would take most of the time.
+template <typename T>
+Status SolveTurnedBlocks(Part<const T> t, int64_t n, Part<T> x, int64_t m,
+                         bool forward) {
+  const int64_t blocks = (n + kPanel - 1) / kPanel;
+  const TransposeLoop transpose = TransposeOf(sizeof(T));
+  std::vector<T> triangle(kPanel * kPanel);
+  std::vector<T> strip(m < kTurnedFrom ? 0 : kPanel * n);
+  StopMeter meter;
+  for (int64_t b = 0; b < blocks; ++b) {
+    meter.Add(static_cast<double>(kPanel * m) * (0.3 + 0.02 * n));
+    const int64_t i = (forward ? b : blocks - 1 - b) * kPanel;
+    const int64_t size = std::min(kPanel, n - i);
+    const int64_t depth = forward ? i : n - i - size;
+    const int64_t from = forward || depth == 0 ? 0 : i + size;
+    const Part<const T> solved{x.data + from * x.row, x.row};
+    if (m < kTurnedFrom) {
+      HR_RETURN_IF_ERROR(SubtractTurned<T>(x.at(i, 0), {&t(from, i), t.row},
+                                           solved, size, m, depth));
+    } else if (depth > 0) {
+      transpose(&t(from, i), t.row, strip.data(), depth, depth, size);
+      HR_RETURN_IF_ERROR(Subtract<T>(x.at(i, 0), {strip.data(), depth}, solved,
+                                     size, m, depth));
+    }
+    transpose(&t(i, i), t.row, triangle.data(), size, size, size);
+    Substitute<T>({triangle.data(), size}, size, x.at(i, 0), m, forward, false);
+  }
+  return OkStatus();
+}
+
 template <typename T>
 std::vector<T> AdjointOf(const T* a, int64_t n) {
   std::vector<T> out(n * n);
-  for (int64_t i = 0; i < n; ++i) {
-    for (int64_t j = 0; j < n; ++j) out[j * n + i] = Conj(a[i * n + j]);
+  const TransposeLoop transpose = TransposeOf(sizeof(T));
+  // By squares: what is written lies a row apart, which a cache holds for some
+  // rows at a time.
+  for (int64_t i = 0; i < n; i += kPanel) {
+    for (int64_t j = 0; j < n; j += kPanel) {
+      transpose(a + i * n + j, n, out.data() + j * n + i, n,
+                std::min(kPanel, n - i), std::min(kPanel, n - j));
+    }
+  }
+  if constexpr (!std::is_same_v<T, Real<T>>) {
+    for (T& v : out) v = Conj(v);
   }
   return out;
 }
@@ -361,10 +409,13 @@ Status Linalg<T>::SolveTriangular(const T* a, int64_t n, const T* b, int64_t m,
   for (int64_t i = 0; i < n; ++i) {
     if (a[i * n + i] == T(0)) return Singular("Input matrix");
   }
-  std::vector<T> turned;
-  if (adjoint) turned = AdjointOf(a, n);
   // The right side may be solved in its own place.
   if (x != b) std::copy_n(b, n * m, x);
+  if constexpr (std::is_same_v<T, Real<T>>) {
+    if (adjoint) return SolveTurnedBlocks<T>({a, n}, n, {x, m}, m, !lower);
+  }
+  std::vector<T> turned;
+  if (adjoint) turned = AdjointOf(a, n);
   return SolveBlocks<T>({adjoint ? turned.data() : a, n}, n, {x, m}, m,
                         lower != adjoint, false);
 }
@@ -379,8 +430,7 @@ Status Linalg<T>::Cholesky(const T* a, int64_t n, T* l) {
   }
   std::vector<T> columns(kPanel * n + RowsBefore<T>::Slack()), conjugated;
   RowsBefore<T> before;
-  const TransposeLoop transpose = AtActiveLevel(
-      [&](auto level) { return FindTranspose<level>(sizeof(T)); });
+  const TransposeLoop transpose = TransposeOf(sizeof(T));
   StopMeter meter;
   for (int64_t k = 0; k < n; k += kPanel) {
     const int64_t size = std::min(kPanel, n - k), ld = n - k;

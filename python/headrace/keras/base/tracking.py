@@ -59,14 +59,29 @@ def _stays(layer, weight):
     return not _trains(layer, weight)
 
 
+def _trained_below(module):
+    """module.trainable_variables; of a layer that has none below it, and whose class
+    finds them as all do, without the steps between."""
+    kind, own = type(module), getattr(module, "_keras", None)
+    if (
+        own is None
+        or own.parts
+        or own.told_trainable
+        or getattr(kind, "trainable_weights", None) is not Tracking.trainable_weights
+        or kind.trainable_variables is not Tracking.trainable_variables
+        or kind.trainable is not Tracking.trainable
+    ):
+        return module.trainable_variables
+    if not own.trainable:
+        return []
+    return [v for v in own.own if getattr(v, "trainable", False)]
+
+
 def unique(items):
     """The items without later doubles, by identity."""
-    seen, out = set(), []
-    for item in items:
-        if id(item) not in seen:
-            seen.add(id(item))
-            out.append(item)
-    return out
+    if isinstance(items, list) and len(items) < 2:
+        return items
+    return list({id(item): item for item in items}.values())
 
 
 def _is_module(value):
@@ -256,7 +271,10 @@ class Tracking(tf.Module):
 
     def _gather(self, own, below):
         """Own weights that `own` accepts and those of modules that `below` gives."""
-        mine = [v for v in self._keras.own if own(self, v)]
+        weights = self._keras.own
+        mine = [v for v in weights if own(self, v)] if weights else []
+        if not self._keras.parts:
+            return unique(mine)
         # Models and metrics count what metrics of theirs hold, other layers do not.
         counts_metrics = self._own_weights_last or self._is_metric
         others = [
@@ -280,7 +298,7 @@ class Tracking(tf.Module):
         """
         if not self.trainable:
             return []
-        return self._gather(_trains, lambda m: m.trainable_variables)
+        return self._gather(_trains, _trained_below)
 
     @property
     def non_trainable_weights(self):

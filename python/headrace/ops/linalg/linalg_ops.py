@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from headrace._load import raw
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, name_scopes
 from headrace.framework.name_scopes import composite
 from headrace.framework.support import signatures
@@ -96,6 +96,8 @@ def eigvals(tensor, name=None):
 
 def _padding(value, dtype):
     """What fills up diagonals, of their dtype: a number is a truth for booleans."""
+    if value == 0 and type(value) is int and _headrace.is_eager() and dtype.is_floating:
+        return value  # the operation makes it one of theirs
     if dtype == dtypes.bool and isinstance(value, (int, float)):
         value = bool(value)
     return conversion.to_tensor(value, dtype)

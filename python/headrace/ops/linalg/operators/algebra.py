@@ -156,7 +156,7 @@ def _diagonals(of):
 def _scalars(of):
     def rule(left, right):
         return identity.LinearOperatorScaledIdentity(
-            left.domain_dimension_tensor(),
+            left._sizes()[-1],
             of(left.multiplier, right.multiplier),
             **hints.of_commuting_product(left, right),
         )

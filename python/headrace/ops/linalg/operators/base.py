@@ -17,6 +17,8 @@ from headrace.ops.linalg.operators import dense_ops, hints
 from headrace.ops.linalg.operators.dense_ops import adjoint_if
 from headrace.ops.linalg.operators.spec import CompositeOperator, LinearOperatorSpec
 
+_is_eager, _fits = _headrace.is_eager, _headrace.fits
+
 
 def takes(text, ndims=None, static=()):
     """Decorates a class: gives it a constructor, and a spec to know its operators by.
@@ -33,10 +35,10 @@ def takes(text, ndims=None, static=()):
     fields = tuple(n for n in names if n not in (*hints.NAMES, "name"))
 
     def decorate(cls):
-        def begin(self, name, **given):
-            known = {hint: given.pop(hint) for hint in hints.NAMES}
-            own = {**given, **known, "name": name}
-            own = {n: own[n] for n in names}
+        def begin(self, **own):
+            name = own["name"]
+            known = hints.in_dict(own)
+            given = {n: own[n] for n in fields}
             with name_scopes.graph_scope(name, cls.__name__):
                 dtype = cls._begin(self, known, **given)
                 name = name or cls._default_name(self)
@@ -48,6 +50,7 @@ def takes(text, ndims=None, static=()):
         cls._composite_tensor_fields = fields
         cls._composite_tensor_prefer_static_fields = tuple(static)
         cls._is_composite_tensor = True
+        cls._has_one_shape = True
         cls._ndims = staticmethod(ndims) if callable(ndims) else ndims or {}
         members = {"value_type": cls, "saved_as": f"tf.linalg.{cls.__name__}Spec"}
         cls._spec_class = type(f"{cls.__name__}Spec", (LinearOperatorSpec,), members)
@@ -75,6 +78,7 @@ class LinearOperator(CompositeOperator, Module, metaclass=abc.ABCMeta):
     tf.function, tf.cond and tf.while_loop, and parts of the elements of datasets.
     """
 
+    _node_comes_late = True
     _TF_MODULE_IGNORED_PROPERTIES = Module._TF_MODULE_IGNORED_PROPERTIES | {
         "_parameters"
     }
@@ -99,14 +103,17 @@ class LinearOperator(CompositeOperator, Module, metaclass=abc.ABCMeta):
         square = _implied_square(
             is_non_singular, is_self_adjoint, is_positive_definite, is_square
         )
-        self._is_square_set_or_implied_by_hints = square
-        self._is_non_singular = True if is_positive_definite else is_non_singular
-        self._is_self_adjoint = is_self_adjoint
-        self._is_positive_definite = is_positive_definite
-        self._dtype = dtypes.as_dtype(dtype) if dtype else dtype
-        self._graph_parents = list(graph_parents or ())
-        self._parameters = self._no_dependency(parameters)
-        self._name = name or type(self).__name__
+        self._begin_with(_graph_parents=list(graph_parents or ()))
+        # Plain values, and parameters that are no dependencies: nothing to be tracked.
+        self.__dict__.update(
+            _is_square_set_or_implied_by_hints=square,
+            _is_non_singular=True if is_positive_definite else is_non_singular,
+            _is_self_adjoint=is_self_adjoint,
+            _is_positive_definite=is_positive_definite,
+            _dtype=dtypes.as_dtype(dtype) if dtype else dtype,
+            _parameters=parameters,
+            _name=name or type(self).__name__,
+        )
 
     # --- What it is.
 
@@ -123,8 +130,11 @@ class LinearOperator(CompositeOperator, Module, metaclass=abc.ABCMeta):
     @property
     def is_square(self):
         """Whether it is square: what the hint says, else the shape; None: not known."""
-        said, shape = self._is_square_set_or_implied_by_hints, self.shape
-        rows, columns = _size(shape, -2), _size(shape, -1)
+        said, rows = self._is_square_set_or_implied_by_hints, self._known_rows
+        if rows is not None:
+            return rows == self._known_columns if said is None else said
+        shape = self.shape
+        rows, columns = size(shape, -2), size(shape, -1)
         seen = None if None in (rows, columns) else rows == columns
         if seen and said is False:
             raise ValueError(
@@ -153,10 +163,25 @@ class LinearOperator(CompositeOperator, Module, metaclass=abc.ABCMeta):
     def _shape_tensor(self):
         raise NotImplementedError("_shape_tensor is not implemented.")
 
+    # Of a class whose constructor takes() made, a shape that is known at all stays what
+    # it is: it is found once, with the numbers of rows and columns, unless a hint says
+    # something else, which `is_square` tells.
+    _has_one_shape = False
+    _known_shape = _known_rows = _known_columns = None
+
     @property
     def shape(self):
         """The shape of the matrices, a TensorShape: batch, rows, columns."""
-        return self._shape()
+        found = self._known_shape
+        if found is not None:
+            return found
+        found = self._shape()
+        if self._has_one_shape and found.is_fully_defined() and found.rank > 1:
+            rows, columns = found[-2:]
+            self.__dict__["_known_shape"] = found
+            if rows != columns or self._is_square_set_or_implied_by_hints is not False:
+                self.__dict__.update(_known_rows=rows, _known_columns=columns)
+        return found
 
     @property
     def batch_shape(self):
@@ -184,7 +209,13 @@ class LinearOperator(CompositeOperator, Module, metaclass=abc.ABCMeta):
             shape = self.shape
             if shape.is_fully_defined():
                 return conversion.constant(shape.as_list(), dtypes.int32)
-            return self._shape_tensor()
+            sizes = self._shape_tensor()
+            return conversion.convert_to_tensor(sizes, dtype_hint=dtypes.int32)
+
+    def _sizes(self):
+        """`shape`: a list where it is known before the operator is used, else a tensor."""
+        shape = self.shape
+        return shape.as_list() if shape.is_fully_defined() else self.shape_tensor()
 
     def _known_or(self, sizes, cut):
         """A part of the shape as a tensor, from the TensorShape where that has it."""
@@ -232,7 +263,7 @@ class LinearOperator(CompositeOperator, Module, metaclass=abc.ABCMeta):
 
     def _check_sizes(self, x, mine, its):
         """ValueError where two sizes differ, of this and of an argument."""
-        mine, its = _size(self.shape, mine), _size(x.shape, its)
+        mine, its = size(self.shape, mine), size(x.shape, its)
         if mine != its and None not in (mine, its):
             raise ValueError(f"Dimensions {mine} and {its} are not compatible")
 
@@ -249,6 +280,9 @@ class LinearOperator(CompositeOperator, Module, metaclass=abc.ABCMeta):
         `x` is [..., N, R] of the operator's dtype (TypeError for another one, ValueError
         for other sizes), batches broadcast; or an operator, then so is the result.
         """
+        size = self._known_rows if adjoint else self._known_columns
+        if _is_eager() and _fits(x, self._dtype, -1 if adjoint_arg else -2, size):
+            return self._matmul(x, adjoint=adjoint, adjoint_arg=adjoint_arg)
         if isinstance(x, LinearOperator):
             left, right = _pair(self, x, adjoint, adjoint_arg, "x")
             with self._name_scope(name):
@@ -263,6 +297,9 @@ class LinearOperator(CompositeOperator, Module, metaclass=abc.ABCMeta):
 
     def matvec(self, x, adjoint=False, name="matvec"):
         """The product A x, or A^H x, with vectors [..., N]."""
+        size = self._known_rows if adjoint else self._known_columns
+        if _is_eager() and _fits(x, self._dtype, -1, size):
+            return self._matvec(x, adjoint=adjoint)
         with self._name_scope(name):
             x = self._argument(x)
             self._check_sizes(x, -2 if adjoint else -1, -1)
@@ -306,7 +343,16 @@ class LinearOperator(CompositeOperator, Module, metaclass=abc.ABCMeta):
         `rhs` is [..., N, R], or an operator, then so is the result. NotImplementedError
         where hints say that A is singular, or is not square.
         """
-        self._check_solvable()
+        rows = self._known_rows
+        if (
+            rows is None
+            or rows != self._known_columns
+            or self._is_non_singular is False
+        ):
+            self._check_solvable()
+        size = self._known_columns if adjoint else self._known_rows
+        if _is_eager() and _fits(rhs, self._dtype, -1 if adjoint_arg else -2, size):
+            return self._solve(rhs, adjoint=adjoint, adjoint_arg=adjoint_arg)
         if isinstance(rhs, LinearOperator):
             left, right = _pair(self, rhs, adjoint, adjoint_arg, "rhs")
             with self._name_scope(name):
@@ -318,6 +364,10 @@ class LinearOperator(CompositeOperator, Module, metaclass=abc.ABCMeta):
 
     def solvevec(self, rhs, adjoint=False, name="solve"):
         """The x of A x = rhs, or of A^H x = rhs, for vectors [..., N]."""
+        size = self._known_columns if adjoint else self._known_rows
+        if _is_eager() and _fits(rhs, self._dtype, -1, size):
+            self._check_solvable()
+            return self._solvevec(rhs, adjoint=adjoint)
         with self._name_scope(name):
             rhs = self._argument(rhs, "rhs")
             self._check_sizes(rhs, -1 if adjoint else -2, -1)
@@ -342,6 +392,8 @@ class LinearOperator(CompositeOperator, Module, metaclass=abc.ABCMeta):
         """The conjugate transpose, an operator."""
         if self.is_self_adjoint is True:
             return self
+        if _is_eager():
+            return self._linop_adjoint()
         with self._name_scope(name):
             return self._linop_adjoint()
 
@@ -357,6 +409,8 @@ class LinearOperator(CompositeOperator, Module, metaclass=abc.ABCMeta):
             raise ValueError(
                 "Cannot take the Inverse: This operator represents a singular matrix."
             )
+        if _is_eager():
+            return self._linop_inverse()
         with self._name_scope(name):
             return self._linop_inverse()
 
@@ -369,18 +423,23 @@ class LinearOperator(CompositeOperator, Module, metaclass=abc.ABCMeta):
                 "Cannot take the Cholesky decomposition: Not a positive definite self "
                 "adjoint matrix."
             )
+        if _is_eager():
+            return self._linop_cholesky()
         with self._name_scope(name):
             return self._linop_cholesky()
 
     # --- Numbers and tensors.
 
     def _to_dense(self):
-        batch = self.batch_shape_tensor()
-        count = self.domain_dimension_tensor()
-        return self.matmul(array_ops.eye(count, batch_shape=batch, dtype=self.dtype))
+        sizes = self._sizes()
+        batch, count = sizes[:-2], sizes[-1]
+        eye = array_ops.eye(count, batch_shape=batch, dtype=self.dtype)
+        return self.matmul(eye)
 
     def to_dense(self, name="to_dense"):
         """The matrix as a tensor."""
+        if _is_eager():
+            return self._to_dense()
         with self._name_scope(name):
             return self._to_dense()
 
@@ -389,6 +448,8 @@ class LinearOperator(CompositeOperator, Module, metaclass=abc.ABCMeta):
 
     def diag_part(self, name="diag_part"):
         """The diagonal: [..., min(M, N)]."""
+        if _is_eager():
+            return self._diag_part()
         with self._name_scope(name):
             return self._diag_part()
 
@@ -397,6 +458,8 @@ class LinearOperator(CompositeOperator, Module, metaclass=abc.ABCMeta):
 
     def trace(self, name="trace"):
         """The sum of the diagonal."""
+        if _is_eager():
+            return self._trace()
         with self._name_scope(name):
             return self._trace()
 
@@ -414,7 +477,11 @@ class LinearOperator(CompositeOperator, Module, metaclass=abc.ABCMeta):
 
     def determinant(self, name="det"):
         """The determinant; NotImplementedError where this is known not to be square."""
-        self._check_determinant()
+        rows = self._known_rows
+        if rows is None or rows != self._known_columns:
+            self._check_determinant()
+        if _is_eager():
+            return self._determinant()
         with self._name_scope(name):
             return self._determinant()
 
@@ -426,7 +493,11 @@ class LinearOperator(CompositeOperator, Module, metaclass=abc.ABCMeta):
 
     def log_abs_determinant(self, name="log_abs_det"):
         """The logarithm of the determinant's absolute value, of the operator's dtype."""
-        self._check_determinant()
+        rows = self._known_rows
+        if rows is None or rows != self._known_columns:
+            self._check_determinant()
+        if _is_eager():
+            return self._log_abs_determinant()
         with self._name_scope(name):
             return self._log_abs_determinant()
 
@@ -437,6 +508,8 @@ class LinearOperator(CompositeOperator, Module, metaclass=abc.ABCMeta):
         """The eigenvalues; NotImplementedError unless hinted to be self-adjoint."""
         if not self.is_self_adjoint:
             raise NotImplementedError("Only self-adjoint matrices are supported.")
+        if _is_eager():
+            return self._eigvals()
         with self._name_scope(name):
             return self._eigvals()
 
@@ -447,6 +520,8 @@ class LinearOperator(CompositeOperator, Module, metaclass=abc.ABCMeta):
 
     def cond(self, name="cond"):
         """The condition number: the largest singular value over the least one."""
+        if _is_eager():
+            return self._cond()
         with self._name_scope(name):
             return self._cond()
 
@@ -538,7 +613,7 @@ def _implied_square(non_singular, self_adjoint, positive_definite, square):
     return True if positive_definite or non_singular or self_adjoint else square
 
 
-def _size(shape, index):
+def size(shape, index):
     """A size of a shape, or None; IndexError where the shape is too short."""
     rank = shape.rank
     if rank is None:
@@ -550,7 +625,7 @@ def _size(shape, index):
 
 def dimension(shape, index):
     """The same as a Dimension."""
-    return Dimension(_size(shape, index))
+    return Dimension(size(shape, index))
 
 
 def matched(adjoint, adjoint_arg):

@@ -150,7 +150,7 @@ class LinearOperatorBlockLowerTriangular(BlockOperator):
         for i, row in enumerate(self._operators):
             own = row[-1].inverse()
             minus = identity.LinearOperatorScaledIdentity(
-                row[-1].domain_dimension_tensor(),
+                row[-1]._sizes()[-1],
                 conversion.constant(-1, self.dtype),
             )
             made = []

@@ -1,5 +1,6 @@
 """Operators that are made of blocks, with arguments that are whole or lists of blocks."""
 
+from headrace._load import _headrace
 from headrace.framework import conversion
 from headrace.ops import array_ops
 from headrace.ops.linalg.operators import dense_ops
@@ -42,14 +43,25 @@ class BlockOperator(LinearOperator):
     `_block_matmul(parts, adjoint)` and `_block_solve(parts, adjoint)`, of lists.
     """
 
+    _known_blocks = {}  # the sizes, of rows (True) or columns, once they are known
+
     def _block_sizes(self, of_rows):
         if of_rows:
             return self._block_range_dimensions()
         return self._block_domain_dimensions()
 
+    def _is_blockwise(self, arg, of_rows, axis):
+        if isinstance(arg, _headrace.Tensor):
+            return False
+        return is_blockwise(self._block_sizes(of_rows), arg, axis)
+
     def _block_size_tensors(self, of_rows):
+        known = self._known_blocks.get(of_rows)
+        if known is not None:
+            return known
         known = [d.value for d in self._block_sizes(of_rows)]
         if None not in known:
+            self.__dict__["_known_blocks"] = {**self._known_blocks, of_rows: known}
             return known
         if of_rows:
             return self._block_range_dimension_tensors()
@@ -87,7 +99,7 @@ class BlockOperator(LinearOperator):
         columns, then so is the result.
         """
         axis = -1 if adjoint_arg else -2
-        if not is_blockwise(self._block_sizes(adjoint), x, axis):
+        if not self._is_blockwise(x, adjoint, axis):
             return super().matmul(x, adjoint, adjoint_arg, name)
         with self._name_scope(name):
             parts = self._block_parts(x, adjoint, adjoint_arg, axis)
@@ -95,7 +107,7 @@ class BlockOperator(LinearOperator):
 
     def matvec(self, x, adjoint=False, name="matvec"):
         """As LinearOperator.matvec, also of lists of vectors."""
-        if not is_blockwise(self._block_sizes(adjoint), x, -1):
+        if not self._is_blockwise(x, adjoint, -1):
             return super().matvec(x, adjoint, name)
         with self._name_scope(name):
             return self._by_vector(self._block_matmul, x, adjoint, adjoint)
@@ -105,7 +117,7 @@ class BlockOperator(LinearOperator):
         rows, then so is the result.
         """
         axis = -1 if adjoint_arg else -2
-        if not is_blockwise(self._block_sizes(not adjoint), rhs, axis):
+        if not self._is_blockwise(rhs, not adjoint, axis):
             return super().solve(rhs, adjoint, adjoint_arg, name)
         self._check_solvable()
         with self._name_scope(name):
@@ -114,7 +126,7 @@ class BlockOperator(LinearOperator):
 
     def solvevec(self, rhs, adjoint=False, name="solve"):
         """As LinearOperator.solvevec, also of lists of vectors."""
-        if not is_blockwise(self._block_sizes(not adjoint), rhs, -1):
+        if not self._is_blockwise(rhs, not adjoint, -1):
             return super().solvevec(rhs, adjoint, name)
         self._check_solvable()
         with self._name_scope(name):

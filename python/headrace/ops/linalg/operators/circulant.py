@@ -1,5 +1,7 @@
 """Operators of circulant matrices: products are element by element behind an FFT."""
 
+import math
+
 import numpy as np
 
 from headrace.context.properties import read_only
@@ -72,7 +74,7 @@ class _Circulant(LinearOperator):
 
     def block_shape_tensor(self):
         """The sizes of a block as a tensor."""
-        return dense_ops.sizes(self._spectrum)[-self._depth :]
+        return array_ops.shape(self._spectrum)[-self._depth :]
 
     def _shape(self):
         shape = self._spectrum.shape
@@ -82,9 +84,22 @@ class _Circulant(LinearOperator):
         return shape[: -self._depth].concatenate([count, count])
 
     def _shape_tensor(self):
-        count = reduction_ops.reduce_prod(self.block_shape_tensor(), keepdims=True)
+        count = self._count()
         batch = dense_ops.batch_of(self._spectrum, self._depth)
-        return array_ops.concat([batch, count, count], 0)
+        return dense_ops.joined(batch, [count, count])
+
+    def _block_sizes(self):
+        return dense_ops.sizes(self._spectrum)[-self._depth :]
+
+    def _count(self):
+        """The number of rows, as known as it is."""
+        known = self._known_rows
+        if known is not None:
+            return known
+        sizes = self._block_sizes()
+        if isinstance(sizes, list):
+            return math.prod(sizes)
+        return reduction_ops.reduce_prod(sizes)
 
     # --- Transforms.
 
@@ -98,23 +113,21 @@ class _Circulant(LinearOperator):
     def _multiply(self, x, adjoint, adjoint_arg, by):
         """`by` of columns, as blocks behind the transform, and the spectrum."""
         rows = math_ops.conj(x) if adjoint_arg else array_ops.matrix_transpose(x)
-        sizes = array_ops.concat(
-            [dense_ops.batch_of(rows, 1), self.block_shape_tensor()], 0
-        )
-        blocks = self._fft(self._complex(array_ops.reshape(rows, sizes)))
+        sizes = dense_ops.joined(dense_ops.batch_of(rows, 1), self._block_sizes())
+        blocks = self._fft(self._complex(dense_ops.reshape(rows, sizes)))
         spectrum = math_ops.cast(conj_if(self._spectrum, adjoint), blocks.dtype)
-        spectrum = array_ops.expand_dims(spectrum, -self._depth - 1)
+        if spectrum._rank() != self._depth:
+            spectrum = array_ops.expand_dims(spectrum, -self._depth - 1)
         found = self._ifft(by(blocks, spectrum))
-        count = self.domain_dimension_tensor()
-        sizes = array_ops.concat([dense_ops.batch_of(found, self._depth), [count]], 0)
-        found = array_ops.matrix_transpose(array_ops.reshape(found, sizes))
-        return self._cast(found)
+        batch = dense_ops.batch_of(found, self._depth)
+        found = dense_ops.reshape(found, dense_ops.joined(batch, [self._count()]))
+        return self._cast(array_ops.matrix_transpose(found))
 
     def _cast(self, x):
         """In the operator's dtype, without a warning for the imaginary part that is left."""
         if x.dtype.is_complex and not self.dtype.is_complex:
             x = elementwise_ops.real(x)
-        return math_ops.cast(x, self.dtype)
+        return x if x.dtype is self._dtype else math_ops.cast(x, self.dtype)
 
     def convolution_kernel(self, name="convolution_kernel"):
         """The first column of the matrix, as a block."""
@@ -143,20 +156,15 @@ class _Circulant(LinearOperator):
         return self._cast(reduction_ops.reduce_sum(self._spectrum, self._axes()))
 
     def _diag_part(self):
-        count = self.domain_dimension_tensor()
-        each = self._trace() / math_ops.cast(count, self.dtype)
-        sizes = array_ops.concat([dense_ops.sizes(each), [count]], 0)
-        return array_ops.broadcast_to(each[..., None], sizes)
+        count = self._count()
+        each = self._trace() / dense_ops.filled([], count, self.dtype)
+        sizes = dense_ops.joined(dense_ops.sizes(each), [count])
+        return array_ops.broadcast_to(array_ops.expand_dims(each, -1), sizes)
 
     def _flat_spectrum(self):
-        sizes = array_ops.concat(
-            [
-                dense_ops.batch_of(self._spectrum, self._depth),
-                [self.domain_dimension_tensor()],
-            ],
-            0,
-        )
-        return array_ops.reshape(self._spectrum, sizes)
+        batch = dense_ops.batch_of(self._spectrum, self._depth)
+        sizes = dense_ops.joined(batch, [self._count()])
+        return dense_ops.reshape(dense_ops.tensor(self._spectrum), sizes)
 
     def _eigvals(self):
         return self._flat_spectrum()

@@ -3,8 +3,7 @@
 import itertools
 
 from headrace.context.properties import read_only
-from headrace.ops import array_ops
-from headrace.ops.linalg.operators import hints, parts, wrappers
+from headrace.ops.linalg.operators import dense_ops, hints, parts, wrappers
 from headrace.ops.linalg.operators.base import LinearOperator, takes
 from headrace.ops.linalg.operators.dense_ops import adjoint_if
 
@@ -40,8 +39,8 @@ class LinearOperatorComposition(LinearOperator):
 
     def _shape_tensor(self):
         first, last = self._operators[0], self._operators[-1]
-        rows = first.range_dimension_tensor(), last.domain_dimension_tensor()
-        return array_ops.concat([parts.batch_tensor(self._operators), rows], 0)
+        rows = first._sizes()[-2], last._sizes()[-1]
+        return dense_ops.joined(parts.batch_sizes(self._operators), rows)
 
     def _matmul(self, x, adjoint=False, adjoint_arg=False):
         x = adjoint_if(x, adjoint_arg)

@@ -40,7 +40,7 @@ class LinearOperatorDiag(LinearOperator):
 
     def _shape_tensor(self):
         sizes = dense_ops.sizes(self._diag)
-        return array_ops.concat([sizes, sizes[-1:]], 0)
+        return dense_ops.joined(sizes, sizes[-1:])
 
     def _matmul(self, x, adjoint=False, adjoint_arg=False):
         rows = array_ops.expand_dims(conj_if(self._diag, adjoint), -1)
@@ -68,7 +68,8 @@ class LinearOperatorDiag(LinearOperator):
         return reduction_ops.reduce_prod(self._diag, [-1])
 
     def _log_abs_determinant(self):
-        return math_ops.cast(dense_ops.log_abs_product(self._diag), self.dtype)
+        found = dense_ops.log_abs_product(self._diag)
+        return found if found.dtype is self._dtype else math_ops.cast(found, self.dtype)
 
     def _add_to_tensor(self, x):
         return dense_ops.add_to_diagonal(x, self._diag, self.shape)

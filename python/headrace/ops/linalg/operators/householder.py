@@ -39,7 +39,7 @@ class LinearOperatorHouseholder(LinearOperator):
 
     def _shape_tensor(self):
         sizes = dense_ops.sizes(self._reflection_axis)
-        return array_ops.concat([sizes, sizes[-1:]], 0)
+        return dense_ops.joined(sizes, sizes[-1:])
 
     def _unit(self):
         return nn_ops.l2_normalize(dense_ops.tensor(self._reflection_axis), axis=-1)
@@ -47,14 +47,14 @@ class LinearOperatorHouseholder(LinearOperator):
     def _matmul(self, x, adjoint=False, adjoint_arg=False):
         x = adjoint_if(x, adjoint_arg)
         column = array_ops.expand_dims(self._unit(), -1)
-        along = math_ops.matmul(column, x, adjoint_a=True)
+        along = dense_ops.matmul(column, x, adjoint_a=True)
         return x - 2 * column * along
 
     _solve = _matmul
 
     def _to_dense(self):
         column = array_ops.expand_dims(self._unit(), -1)
-        twice = 2 * math_ops.matmul(column, column, adjoint_b=True)
+        twice = 2 * dense_ops.matmul(column, column, adjoint_b=True)
         diagonal = linalg_ops.diag_part(twice)
         return linalg_ops.set_diag(-twice, 1 - diagonal)
 
@@ -63,12 +63,10 @@ class LinearOperatorHouseholder(LinearOperator):
         return 1 - 2 * unit * math_ops.conj(unit)
 
     def _of_each(self, value):
-        return array_ops.fill(
-            self.batch_shape_tensor(), math_ops.cast(value, self.dtype)
-        )
+        return dense_ops.filled(self._sizes()[:-2], value, self.dtype)
 
     def _trace(self):
-        return self._of_each(self.domain_dimension_tensor() - 2)
+        return self._of_each(self._sizes()[-1] - 2)
 
     def _determinant(self):
         return self._of_each(-1)
@@ -80,9 +78,9 @@ class LinearOperatorHouseholder(LinearOperator):
         return self._of_each(1)
 
     def _eigvals(self):
-        sizes = self.shape_tensor()[:-1]
-        least = array_ops.concat([sizes[:-1], [1]], 0)
-        ones = array_ops.concat([sizes[:-1], [sizes[-1] - 1]], 0)
+        sizes = self._sizes()[:-1]
+        least = dense_ops.joined(sizes[:-1], [1])
+        ones = dense_ops.joined(sizes[:-1], [sizes[-1] - 1])
         return array_ops.concat(
             [-array_ops.ones(least, self.dtype), array_ops.ones(ones, self.dtype)], -1
         )

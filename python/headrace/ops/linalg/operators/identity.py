@@ -72,12 +72,10 @@ class LinearOperatorIdentity(LinearOperator):
 
     def _of_each(self, value):
         """A value for each matrix of the batch."""
-        return array_ops.fill(
-            self.batch_shape_tensor(), math_ops.cast(value, self.dtype)
-        )
+        return dense_ops.filled(self._batch_shape.value(), value, self.dtype)
 
     def _trace(self):
-        return self._of_each(self.domain_dimension_tensor())
+        return self._of_each(self._num_rows.value())
 
     def _determinant(self):
         return self._of_each(1)
@@ -131,13 +129,15 @@ class LinearOperatorScaledIdentity(LinearOperator):
 
     def _shape_tensor(self):
         rows = [self._num_rows.value()]
-        return array_ops.concat([dense_ops.sizes(self._multiplier), rows, rows], 0)
+        return dense_ops.joined(dense_ops.sizes(self._multiplier), rows, rows)
 
     def _field(self, name):
         return row_counts.field(self, name)
 
     def _scale(self, adjoint, ndims):
         scale = conj_if(dense_ops.tensor(self._multiplier), adjoint)
+        if not scale._rank() and scale._rank() is not None:
+            return scale  # a number, which broadcasts
         return scale[(..., *[None] * ndims)]
 
     def _matmul(self, x, adjoint=False, adjoint_arg=False):
@@ -149,9 +149,8 @@ class LinearOperatorScaledIdentity(LinearOperator):
         return row_counts.checked(self, rhs, self._num_rows) / self._scale(adjoint, 2)
 
     def _diag_part(self):
-        sizes = array_ops.concat(
-            [dense_ops.sizes(self._multiplier), [self._num_rows.value()]], 0
-        )
+        rows = self._num_rows.value()
+        sizes = dense_ops.joined(dense_ops.sizes(self._multiplier), [rows])
         return array_ops.broadcast_to(self._scale(False, 1), sizes)
 
     _eigvals = _diag_part
@@ -161,7 +160,7 @@ class LinearOperatorScaledIdentity(LinearOperator):
         return eye * self._scale(False, 2)
 
     def _count(self, dtype):
-        return math_ops.cast(self.domain_dimension_tensor(), dtype)
+        return dense_ops.filled([], self._num_rows.value(), dtype)
 
     def _trace(self):
         return self._multiplier * self._count(self.dtype)
@@ -174,7 +173,7 @@ class LinearOperatorScaledIdentity(LinearOperator):
         return size * self._count(size.dtype)
 
     def _cond(self):
-        return array_ops.ones(self.batch_shape_tensor(), self.dtype)
+        return dense_ops.filled(dense_ops.sizes(self._multiplier), 1, self.dtype)
 
     def _add_to_tensor(self, x):
         return dense_ops.add_to_diagonal(x, self._diag_part(), self.shape)

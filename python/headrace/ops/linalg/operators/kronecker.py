@@ -1,10 +1,12 @@
 """Operators that are Kronecker products of others."""
 
+import math
+
 from headrace.context import errors
 from headrace.context.properties import read_only
 from headrace.framework import dtypes
 from headrace.ops import array_ops, elementwise_ops, math_ops
-from headrace.ops.linalg.operators import dense_ops, hints, parts
+from headrace.ops.linalg.operators import base, dense_ops, hints, parts
 from headrace.ops.linalg.operators.base import LinearOperator, takes
 from headrace.ops.linalg.operators.dense_ops import adjoint_if
 
@@ -40,18 +42,17 @@ class LinearOperatorKronecker(LinearOperator):
     operators = read_only("_operators", "The factors.")
 
     def _shape(self):
-        rows, columns = 1, 1
-        for operator in self._operators:
-            rows *= operator.range_dimension
-            columns *= operator.domain_dimension
-        sizes = [getattr(n, "value", n) for n in (rows, columns)]
+        sizes = []
+        for place in (-2, -1):
+            each = [base.size(operator.shape, place) for operator in self._operators]
+            sizes.append(None if None in each else math.prod(each))
         return parts.static_batch(self._operators).concatenate(sizes)
 
     def _shape_tensor(self):
         ops = self._operators
-        rows = parts.product(o.range_dimension_tensor() for o in ops)
-        columns = parts.product(o.domain_dimension_tensor() for o in ops)
-        return array_ops.concat([parts.batch_tensor(ops), [rows, columns]], 0)
+        sizes = [o._sizes()[-2:] for o in ops]
+        ends = [parts.product(s[i] for s in sizes) for i in (0, 1)]
+        return dense_ops.joined(parts.batch_sizes(ops), ends)
 
     def _apply(self, x, apply, adjoint):
         """What `apply` of each factor makes of its part of the rows of x.
@@ -108,25 +109,28 @@ class LinearOperatorKronecker(LinearOperator):
 
     def _powers(self):
         """Each factor, and how often its determinant is in the product's."""
-        total = math_ops.cast(self.domain_dimension_tensor(), dtypes.float64)
+        total = self._sizes()[-1]
         for operator in self._operators:
-            size = math_ops.cast(operator.domain_dimension_tensor(), dtypes.float64)
-            yield operator, elementwise_ops.divide_no_nan(total, size)
+            size = operator._sizes()[-1]
+            if isinstance(total, int) and isinstance(size, int):
+                power = total / size if size else 0
+            else:
+                total, size = (math_ops.cast(n, dtypes.float64) for n in (total, size))
+                power = elementwise_ops.divide_no_nan(total, size)
+            yield operator, dense_ops.filled([], power, self.dtype)
 
     def _determinant(self):
         if not parts.all_square(self._operators):
             return super()._determinant()
         return parts.product(
-            elementwise_ops.pow(o.determinant(), math_ops.cast(n, self.dtype))
-            for o, n in self._powers()
+            elementwise_ops.pow(o.determinant(), n) for o, n in self._powers()
         )
 
     def _log_abs_determinant(self):
         if not parts.all_square(self._operators):
             return super()._log_abs_determinant()
         return parts.total(
-            math_ops.cast(o.log_abs_determinant(), self.dtype)
-            * math_ops.cast(n, self.dtype)
+            math_ops.cast(o.log_abs_determinant(), self.dtype) * n
             for o, n in self._powers()
         )
 
@@ -162,6 +166,8 @@ class LinearOperatorKronecker(LinearOperator):
 
 def _sizes(operator):
     """The numbers of rows and of columns, as known as they are."""
+    if operator.shape.is_fully_defined():
+        return operator.shape[-2:].as_list()
     rows, columns = operator.range_dimension.value, operator.domain_dimension.value
     if rows is None:
         rows = operator.range_dimension_tensor()
@@ -173,24 +179,27 @@ def _sizes(operator):
 def _split(x, sizes):
     """[..., first of the sizes, all others] of a tensor of matrices."""
     ends = [sizes[0], parts.product(sizes[1:])]
-    return array_ops.reshape(x, array_ops.concat([dense_ops.batch_of(x, 2), ends], 0))
+    return array_ops.reshape(x, dense_ops.joined(dense_ops.batch_of(x, 2), ends))
 
 
 def _of_vectors(vectors):
     """The Kronecker product of vectors [..., N]."""
     first, *others = vectors
     for other in others:
-        table = first[..., :, None] * other[..., None, :]
+        table = array_ops.expand_dims(first, -1) * array_ops.expand_dims(other, -2)
         size = dense_ops.sizes(first)[-1] * dense_ops.sizes(other)[-1]
-        sizes = array_ops.concat([dense_ops.batch_of(table, 2), [size]], 0)
+        sizes = dense_ops.joined(dense_ops.batch_of(table, 2), [size])
         first = array_ops.reshape(table, sizes)
     return first
 
 
 def _of_matrices(left, right):
     """The Kronecker product of matrices [..., M, N]."""
-    table = left[..., :, None, :, None] * right[..., None, :, None, :]
-    sizes = dense_ops.sizes(left)[-2:] * dense_ops.sizes(right)[-2:]
+    columns = array_ops.expand_dims(array_ops.expand_dims(left, -1), -3)
+    rows = array_ops.expand_dims(array_ops.expand_dims(right, -2), -4)
+    table = columns * rows
+    one, other = dense_ops.sizes(left)[-2:], dense_ops.sizes(right)[-2:]
+    ends = [one[i] * other[i] for i in (0, 1)]
     return array_ops.reshape(
-        table, array_ops.concat([dense_ops.batch_of(table, 4), sizes], 0)
+        table, dense_ops.joined(dense_ops.batch_of(table, 4), ends)
     )

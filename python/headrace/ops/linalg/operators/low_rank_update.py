@@ -117,15 +117,15 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         return parts.joined_static(batches).concatenate(self._base_operator.shape[-2:])
 
     def _shape_tensor(self):
-        sizes = self._base_operator.shape_tensor()
+        sizes = self._base_operator._sizes()
         batch = sizes[:-2]
         for other in (
-            self._diag_operator.batch_shape_tensor(),
+            self._diag_operator._sizes()[:-2],
             dense_ops.batch_of(self._u, 2),
             dense_ops.batch_of(self._v, 2),
         ):
-            batch = array_ops.broadcast_dynamic_shape(batch, other)
-        return array_ops.concat([batch, sizes[-2:]], 0)
+            batch = dense_ops.broadcast(batch, other)
+        return dense_ops.joined(batch, sizes[-2:])
 
     def _factors(self, adjoint=False):
         u, v = dense_ops.tensor(self._u), dense_ops.tensor(self._v)
@@ -134,26 +134,32 @@ class LinearOperatorLowRankUpdate(LinearOperator):
     def _matmul(self, x, adjoint=False, adjoint_arg=False):
         u, v = self._factors(adjoint)
         first = self._base_operator.matmul(x, adjoint=adjoint, adjoint_arg=adjoint_arg)
-        inner = math_ops.matmul(v, x, adjoint_a=True, adjoint_b=adjoint_arg)
+        inner = dense_ops.matmul(v, x, adjoint_a=True, adjoint_b=adjoint_arg)
         inner = self._diag_operator.matmul(inner, adjoint=adjoint)
-        return first + math_ops.matmul(u, inner)
+        return first + dense_ops.matmul(u, inner)
 
     def _capacitance(self):
         u, v = self._factors()
-        inner = math_ops.matmul(v, self._base_operator.solve(u), adjoint_a=True)
-        return self._diag_operator.inverse().add_to_tensor(inner)
+        inner = dense_ops.matmul(v, self._base_operator.solve(u), adjoint_a=True)
+        shape = self._diag_operator.shape
+        if self._diag_update is None:
+            return dense_ops.add_to_diagonal(
+                inner, self._diag_operator._diag_part(), shape
+            )
+        inverse = 1 / dense_ops.tensor(self._diag_update)
+        return dense_ops.add_to_diagonal(inner, inverse, shape)
 
     def _solve(self, rhs, adjoint=False, adjoint_arg=False):
         base = self._base_operator
         u, v = self._factors(adjoint)
         first = base.solve(adjoint_if(rhs, adjoint_arg), adjoint=adjoint)
-        inner = math_ops.matmul(v, first, adjoint_a=True)
+        inner = dense_ops.matmul(v, first, adjoint_a=True)
         if self._use_cholesky:
             factor = linalg_ops.cholesky(self._capacitance())
             inner = dense_ops.cholesky_solve(factor, inner)
         else:
             inner = dense_ops.solve(self._capacitance(), inner, adjoint)
-        return first - base.solve(math_ops.matmul(u, inner), adjoint=adjoint)
+        return first - base.solve(dense_ops.matmul(u, inner), adjoint=adjoint)
 
     def _determinant(self):
         if self._use_cholesky:
@@ -174,10 +180,14 @@ class LinearOperatorLowRankUpdate(LinearOperator):
 
     def _diag_part(self):
         u, v = self._factors()
-        terms = u * math_ops.conj(v) * self._diag_operator.diag_part()[..., None, :]
+        terms = (
+            u
+            * math_ops.conj(v)
+            * array_ops.expand_dims(self._diag_operator.diag_part(), -2)
+        )
         return self._base_operator.diag_part() + reduction_ops.reduce_sum(terms, [-1])
 
     def _to_dense(self):
         u, v = self._factors()
         right = self._diag_operator.matmul(v, adjoint_arg=True)
-        return self._base_operator.to_dense() + math_ops.matmul(u, right)
+        return self._base_operator.to_dense() + dense_ops.matmul(u, right)

@@ -3,7 +3,7 @@
 import functools
 import operator as python_operator
 
-from headrace.framework import execution
+from headrace.framework import execution, tensor_shape
 from headrace.ops import array_ops, check_ops, math_ops
 from headrace.ops.linalg.operators import base, dense_ops
 
@@ -62,6 +62,8 @@ def common_dtype(operators):
 
 def static_batch(operators):
     """The batch shape that theirs broadcast to, as far as it is known."""
+    if all(operator.shape.rank == 2 for operator in operators):
+        return tensor_shape.TensorShape(())
     return joined_static([operator.batch_shape for operator in operators])
 
 
@@ -70,22 +72,27 @@ def joined_static(shapes):
     return functools.reduce(array_ops.broadcast_static_shape, shapes)
 
 
-def batch_tensor(operators):
-    """The same as a tensor."""
-    batches = [operator.batch_shape_tensor() for operator in operators]
-    return functools.reduce(array_ops.broadcast_dynamic_shape, batches)
+def batch_sizes(operators):
+    """The same: a list where it is known, else a tensor."""
+    batches = [operator._sizes()[:-2] for operator in operators]
+    return functools.reduce(dense_ops.broadcast, batches)
 
 
 def static_shape(operators, rows, columns):
     """The shape of a matrix of blocks, of whose sizes lists of Dimensions are given."""
-    counts = [sum(sizes[1:], sizes[0]).value for sizes in (rows, columns)]
+    counts = [sum_of([size.value for size in sizes]) for sizes in (rows, columns)]
     return static_batch(operators).concatenate(counts)
+
+
+def sum_of(sizes):
+    """The sum of sizes, None where one is not known."""
+    return None if None in sizes else sum(sizes)
 
 
 def shape_tensor(operators, rows, columns):
     """The same as a tensor, of lists of tensors."""
     counts = [total(rows), total(columns)]
-    return array_ops.concat([batch_tensor(operators), counts], 0)
+    return dense_ops.joined(batch_sizes(operators), counts)
 
 
 def dense_of_rows(rows, columns):
@@ -100,7 +107,7 @@ def dense_of_rows(rows, columns):
         sizes = dense_ops.sizes(blocks[0])[:-1]
         for place, missing in ((0, before), (len(blocks) + 1, after)):
             if missing:
-                zeros = array_ops.concat([sizes, [total(missing)]], 0)
+                zeros = dense_ops.joined(sizes, [total(missing)])
                 blocks.insert(place, array_ops.zeros(zeros, blocks[0].dtype))
         whole.append(array_ops.concat(blocks, -1))
     return array_ops.concat(whole, -2)
@@ -115,6 +122,8 @@ def all_square(operators):
 def vectors_of(operators, method):
     """The vectors that a method of each gives, behind each other."""
     vectors = [getattr(operator, method)() for operator in operators]
+    if all(vector._rank() == 1 for vector in vectors):
+        return array_ops.concat(vectors, 0)
     columns = [array_ops.expand_dims(vector, -1) for vector in vectors]
     whole = array_ops.concat(dense_ops.joined_batches(*columns), -2)
     return array_ops.squeeze(whole, [-1])
@@ -122,8 +131,8 @@ def vectors_of(operators, method):
 
 def log_abs_determinant(operators, dtype):
     """The logarithm of the determinant of a product of operators."""
-    logs = (operator.log_abs_determinant() for operator in operators)
-    return total(math_ops.cast(x, dtype) for x in logs)
+    logs = [operator.log_abs_determinant() for operator in operators]
+    return total(x if x.dtype is dtype else math_ops.cast(x, dtype) for x in logs)
 
 
 def product(values):

@@ -2,13 +2,15 @@
 
 import numpy as np
 
+from headrace._load import _headrace, raw
 from headrace.context.properties import read_only
-from headrace.framework import execution
+from headrace.framework import dtypes, execution
 from headrace.ops import array_ops, math_ops, sort_ops
 from headrace.ops.linalg.operators import dense_ops, row_counts
 from headrace.ops.linalg.operators.base import LinearOperator, takes
 from headrace.ops.linalg.operators.dense_ops import adjoint_if
 
+_INVERTIBLE = (dtypes.int32, dtypes.int64)
 _ALWAYS = (
     "A Permutation operator is always {}. Expected argument `{}` to be True. Received: "
     "False."
@@ -48,19 +50,26 @@ class LinearOperatorPermutation(LinearOperator):
 
     def _shape_tensor(self):
         sizes = dense_ops.sizes(self._perm)
-        return array_ops.concat([sizes, sizes[-1:]], 0)
+        return dense_ops.joined(sizes, sizes[-1:])
 
     def _matmul(self, x, adjoint=False, adjoint_arg=False):
         x = adjoint_if(x, adjoint_arg)
         perm = dense_ops.tensor(self._perm)
         if adjoint:
-            perm = sort_ops.argsort(perm, axis=-1)
+            perm = self._inverted(perm)
         if perm.shape.rank == 1:
             return array_ops.gather(x, perm, axis=-2)
         x, perm = dense_ops.joined_batches(x, array_ops.expand_dims(perm, -1))
         if x.shape.rank is None:
             return math_ops.matmul(_dense(perm[..., 0], self.dtype), x)
         return array_ops.gather(x, perm[..., 0], axis=-2, batch_dims=x.shape.rank - 2)
+
+    def _inverted(self, perm):
+        # What a variable or a graph's tensor holds was not checked: sorting takes all.
+        is_known = isinstance(self._perm, _headrace.EagerTensor)
+        if is_known and perm._rank() == 1 and perm.dtype in _INVERTIBLE:
+            return math_ops.invert_permutation(perm)
+        return sort_ops.argsort(perm, axis=-1)
 
     def _solve(self, rhs, adjoint=False, adjoint_arg=False):
         return self._matmul(rhs, adjoint=not adjoint, adjoint_arg=adjoint_arg)
@@ -70,15 +79,10 @@ class LinearOperatorPermutation(LinearOperator):
 
     def _diag_part(self):
         perm = dense_ops.tensor(self._perm)
-        places = array_ops.range(dense_ops.sizes(perm)[-1])
-        return math_ops.cast(
-            math_ops.equal(perm, math_ops.cast(places, perm.dtype)), self.dtype
-        )
+        return math_ops.cast(math_ops.equal(perm, _places(perm)), self.dtype)
 
     def _of_each(self, value):
-        return array_ops.fill(
-            self.batch_shape_tensor(), math_ops.cast(value, self.dtype)
-        )
+        return dense_ops.filled(self._sizes()[:-2], value, self.dtype)
 
     def _log_abs_determinant(self):
         return self._of_each(0)
@@ -91,11 +95,14 @@ class LinearOperatorPermutation(LinearOperator):
 
 
 def _dense(perm, dtype):
-    places = array_ops.range(dense_ops.sizes(perm)[-1])
     wanted = array_ops.expand_dims(perm, -1)
-    return math_ops.cast(
-        math_ops.equal(math_ops.cast(places, perm.dtype), wanted), dtype
-    )
+    return math_ops.cast(math_ops.equal(_places(perm), wanted), dtype)
+
+
+def _places(perm):
+    """0, 1, ... for the numbers of a permutation."""
+    places = raw.Range(0, dense_ops.sizes(perm)[-1], 1)
+    return math_ops.cast(places, perm.dtype)
 
 
 def _check(perm, given):

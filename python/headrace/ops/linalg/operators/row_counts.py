@@ -48,6 +48,9 @@ class Count(_Sizes):
     """How many rows or columns there are: `static` is an int, or None."""
 
     def __init__(self, given, name, asserting):
+        if type(given) is int and 0 <= given < 2**31:
+            self.static = given
+            return
         super().__init__(given, name, 0, asserting)
         self.static = None if self._known is None else int(self._known)
 
@@ -63,7 +66,8 @@ class Batch(_Sizes):
 
     def __init__(self, given, asserting):
         if given is None or (isinstance(given, (list, tuple)) and not len(given)):
-            given = tensor_shape.TensorShape([])
+            self.static = tensor_shape.TensorShape(())
+            return
         super().__init__(given, "batch_shape", 1, asserting)
         known, size = (
             self._known,
@@ -90,19 +94,14 @@ class Batch(_Sizes):
             if whole == its:
                 return x
             return dense_ops.with_batch(x, whole.as_list())
-        whole = array_ops.broadcast_dynamic_shape(
-            conversion.convert_to_tensor(self.value()), dense_ops.batch_of(x, 2)
-        )
+        whole = dense_ops.broadcast(self.value(), dense_ops.batch_of(x, 2))
         return dense_ops.with_batch(x, whole)
 
 
 def joined(batch, *counts):
     """A batch shape and numbers behind it as one shape: a list, or a tensor."""
     parts = [batch.value(), *(c.value() for c in counts)]
-    if not any(isinstance(p, _headrace.Tensor) for p in parts):
-        return [*parts[0], *parts[1:]]
-    sizes = conversion.convert_to_tensor(parts[0], dtype=dtypes.int32)
-    return array_ops.concat([sizes, parts[1:]], 0)
+    return dense_ops.joined(parts[0], parts[1:])
 
 
 def field(operator, name):

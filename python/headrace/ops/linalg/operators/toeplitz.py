@@ -39,16 +39,18 @@ class LinearOperatorToeplitz(LinearOperator):
         return shape.concatenate(shape[-1:]) if shape.rank is not None else shape
 
     def _shape_tensor(self):
-        sizes = array_ops.broadcast_dynamic_shape(
+        sizes = dense_ops.broadcast(
             dense_ops.sizes(self._row), dense_ops.sizes(self._col)
         )
-        return array_ops.concat([sizes, sizes[-1:]], 0)
+        return dense_ops.joined(sizes, sizes[-1:])
 
     def _ends(self, adjoint=False):
         """(the column, the row) with one batch shape; those of the adjoint."""
-        ends = (array_ops.expand_dims(x, -2) for x in (self._col, self._row))
-        ends = dense_ops.joined_batches(*ends)
-        col, row = (array_ops.squeeze(x, [-2]) for x in ends)
+        col, row = dense_ops.tensor(self._col), dense_ops.tensor(self._row)
+        if not 1 == col._rank() == row._rank():
+            ends = (array_ops.expand_dims(x, -2) for x in (col, row))
+            ends = dense_ops.joined_batches(*ends)
+            col, row = (array_ops.squeeze(x, [-2]) for x in ends)
         if not adjoint:
             return col, row
         col, row = math_ops.conj(col), math_ops.conj(row)
@@ -62,8 +64,8 @@ class LinearOperatorToeplitz(LinearOperator):
         ring = array_ops.concat([col, array_ops.zeros_like(col[..., :1]), behind], -1)
         rows = math_ops.conj(x) if adjoint_arg else array_ops.matrix_transpose(x)
         more = dense_ops.sizes(ring)[-1] - dense_ops.sizes(rows)[-1]
-        sizes = array_ops.concat([dense_ops.batch_of(rows, 1), [more]], 0)
-        rows = array_ops.concat([rows, array_ops.zeros(sizes, rows.dtype)], -1)
+        sizes = dense_ops.joined(dense_ops.batch_of(rows, 1), [more])
+        rows = array_ops.concat([rows, dense_ops.filled(sizes, 0, rows.dtype)], -1)
         spectrum = signal_ops.fft(math_ops.cast(ring, kind))[..., None, :]
         found = signal_ops.ifft(spectrum * signal_ops.fft(math_ops.cast(rows, kind)))
         found = array_ops.matrix_transpose(found)[..., : dense_ops.sizes(col)[-1], :]
@@ -72,7 +74,7 @@ class LinearOperatorToeplitz(LinearOperator):
 
     def _diag_part(self):
         first = dense_ops.tensor(self._col)[..., :1]
-        return array_ops.broadcast_to(first, self.shape_tensor()[:-1])
+        return array_ops.broadcast_to(first, self._sizes()[:-1])
 
     def _to_dense(self):
         col, row = self._ends()

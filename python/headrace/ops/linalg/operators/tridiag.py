@@ -58,8 +58,11 @@ class LinearOperatorTridiag(LinearOperator):
         if self._diagonals_format == _SEQUENCE:
             given = [dense_ops.tensor(d) for d in given]
         rows = tridiagonal_ops.three_diagonals(given, self._diagonals_format)
-        rows = dense_ops.joined_batches(*(array_ops.expand_dims(r, -2) for r in rows))
-        upper, middle, lower = (array_ops.squeeze(r, [-2]) for r in rows)
+        if self._diagonals_format == _SEQUENCE:
+            rows = (array_ops.expand_dims(row, -2) for row in rows)
+            rows = dense_ops.joined_batches(*rows)
+            rows = (array_ops.squeeze(row, [-2]) for row in rows)
+        upper, middle, lower = rows
         if not adjoint:
             return upper, middle, lower
         upper, middle, lower = (math_ops.conj(d) for d in (upper, middle, lower))
@@ -85,7 +88,7 @@ class LinearOperatorTridiag(LinearOperator):
         if self._diagonals_format == _MATRIX:
             return dense_ops.sizes(self._diagonals)
         sizes = dense_ops.sizes(self._three()[1])
-        return array_ops.concat([sizes, sizes[-1:]], 0)
+        return dense_ops.joined(sizes, sizes[-1:])
 
     def _matmul(self, x, adjoint=False, adjoint_arg=False):
         both = dense_ops.joined_batches(
@@ -101,6 +104,8 @@ class LinearOperatorTridiag(LinearOperator):
         )
 
     def _diag_part(self):
+        if self._diagonals_format == _COMPACT:
+            return dense_ops.tensor(self._diagonals)[..., 1, :]
         return self._three()[1]
 
     def _to_dense(self):

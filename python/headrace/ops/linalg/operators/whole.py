@@ -2,7 +2,7 @@
 
 from headrace.context.properties import read_only
 from headrace.framework import dtypes
-from headrace.ops import math_ops, reduction_ops
+from headrace.ops import reduction_ops
 from headrace.ops.linalg import linalg_ops
 from headrace.ops.linalg.operators import dense_ops, hints
 from headrace.ops.linalg.operators.base import LinearOperator, takes
@@ -45,12 +45,29 @@ class LinearOperatorFullMatrix(LinearOperator):
         return dense_ops.sizes(self._matrix)
 
     def _matmul(self, x, adjoint=False, adjoint_arg=False):
-        return math_ops.matmul(
-            self._matrix, x, adjoint_a=adjoint, adjoint_b=adjoint_arg
-        )
+        return dense_ops.matmul(dense_ops.tensor(self._matrix), x, adjoint, adjoint_arg)
 
     def _to_dense(self):
         return dense_ops.tensor(self._matrix)
+
+    def _diag_part(self):
+        return linalg_ops.diag_part(self._matrix)
+
+    def _determinant(self):
+        if self._is_self_adjoint and self._is_positive_definite:
+            return super()._determinant()
+        return linalg_ops.det(self._matrix)
+
+    def _log_abs_determinant(self):
+        if self._is_self_adjoint and self._is_positive_definite:
+            return super()._log_abs_determinant()
+        return linalg_ops.slogdet(self._matrix)[1]
+
+    def _solve(self, rhs, adjoint=False, adjoint_arg=False):
+        if self._is_self_adjoint and self._is_positive_definite:
+            return self._dense_solve(rhs, adjoint, adjoint_arg)
+        rhs = adjoint_if(rhs, adjoint_arg)
+        return dense_ops.solve(dense_ops.tensor(self._matrix), rhs, adjoint)
 
 
 @takes("tril, HINTS, name='LinearOperatorLowerTriangular'", {"tril": 2})
@@ -85,9 +102,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
         return linalg_ops.band_part(self._tril, -1, 0)
 
     def _matmul(self, x, adjoint=False, adjoint_arg=False):
-        return math_ops.matmul(
-            self._to_dense(), x, adjoint_a=adjoint, adjoint_b=adjoint_arg
-        )
+        return dense_ops.matmul(self._to_dense(), x, adjoint, adjoint_arg)
 
     def _solve(self, rhs, adjoint=False, adjoint_arg=False):
         rhs = adjoint_if(rhs, adjoint_arg)

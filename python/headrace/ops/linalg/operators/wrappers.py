@@ -1,9 +1,9 @@
 """Operators that are the adjoint or the inverse of another one."""
 
 from headrace.context.properties import read_only
-from headrace.ops import array_ops, math_ops
+from headrace.ops import math_ops
 from headrace.ops.linalg import linalg_ops
-from headrace.ops.linalg.operators import hints
+from headrace.ops.linalg.operators import dense_ops, hints
 from headrace.ops.linalg.operators.base import LinearOperator, takes
 
 _WORDS = dict(
@@ -49,8 +49,8 @@ class LinearOperatorAdjoint(LinearOperator):
         return shape[:-2].concatenate([shape[-1], shape[-2]])
 
     def _shape_tensor(self):
-        sizes = self._operator.shape_tensor()
-        return array_ops.concat([sizes[:-2], sizes[-1:], sizes[-2:-1]], 0)
+        sizes = self._operator._sizes()
+        return dense_ops.joined(sizes[:-2], sizes[-1:], sizes[-2:-1])
 
     def _matmul(self, x, adjoint=False, adjoint_arg=False):
         return self._operator.matmul(x, adjoint=not adjoint, adjoint_arg=adjoint_arg)

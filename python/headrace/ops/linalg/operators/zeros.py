@@ -2,7 +2,7 @@
 
 from headrace.context import errors
 from headrace.framework import dtypes
-from headrace.ops import array_ops, elementwise_ops, reduction_ops
+from headrace.ops import elementwise_ops, reduction_ops
 from headrace.ops.linalg.operators import dense_ops, row_counts
 from headrace.ops.linalg.operators.base import LinearOperator, takes
 from headrace.ops.linalg.operators.dense_ops import adjoint_if
@@ -64,22 +64,23 @@ class LinearOperatorZeros(LinearOperator):
             mine, its = its, mine
         x = self._batch_shape.broadcast(row_counts.checked(self, x, its))
         sizes = dense_ops.sizes(x)
-        sizes = array_ops.concat([sizes[:-2], [mine.value()], sizes[-1:]], 0)
-        return array_ops.zeros(sizes, self.dtype)
+        sizes = dense_ops.joined(sizes[:-2], [mine.value()], sizes[-1:])
+        return dense_ops.filled(sizes, 0, self.dtype)
 
     def _to_dense(self):
-        sizes = row_counts.joined(self._batch_shape, self._num_rows, self._num_columns)
-        return array_ops.zeros(sizes, self.dtype)
+        return dense_ops.filled(self._shape_tensor(), 0, self.dtype)
 
     def _diag_part(self):
-        least = reduction_ops.reduce_min(self.shape_tensor()[-2:])
-        sizes = array_ops.concat([self.batch_shape_tensor(), [least]], 0)
-        return array_ops.zeros(sizes, self.dtype)
+        sizes = self._sizes()
+        batch, ends = sizes[:-2], sizes[-2:]
+        is_list = isinstance(ends, list)
+        least = min(ends) if is_list else reduction_ops.reduce_min(ends)
+        return dense_ops.filled(dense_ops.joined(batch, [least]), 0, self.dtype)
 
     _eigvals = _diag_part
 
     def _of_each(self):
-        return array_ops.zeros(self.batch_shape_tensor(), self.dtype)
+        return dense_ops.filled(self._batch_shape.value(), 0, self.dtype)
 
     _trace = _determinant = _of_each
 
