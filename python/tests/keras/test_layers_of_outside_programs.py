@@ -69,3 +69,36 @@ def test_files_of_layers_that_were_built_by_hand(tmp_path):
     assert type(held.norm) is K.layers.LayerNormalization
     with pytest.raises(ValueError, match="call function was not serialized"):
         held.mix(given)
+
+
+class Part(K.Model):
+    def __init__(self):
+        super().__init__()
+        self.inner = K.Sequential([K.layers.Dense(2, kernel_initializer="ones")])
+
+    def call(self, x):
+        return self.inner(x)
+
+
+def test_models_of_models_that_are_yet_to_be_built(tmp_path):
+    model = K.Sequential([Part(), K.layers.ReLU(), Part()])
+    with pytest.raises(ValueError, match="have not yet been created"):
+        model.weights  # noqa: B018
+    assert model(tf.ones((1, 3))).numpy().tolist() == [[6, 6]]
+    path = tf.train.Checkpoint(m=model).save(str(tmp_path / "c"))
+    names = [name.rpartition("/.A")[0] for name, _ in tf.train.list_variables(path)]
+    assert names[1:5] == [
+        f"m/layer_with_weights-{i}/inner/layer_with_weights-0/{name}"
+        for i in (0, 1)
+        for name in ("bias", "kernel")
+    ]
+    model.save(tmp_path / "m")
+    again = K.models.load_model(tmp_path / "m")
+    assert again(tf.ones((1, 3))).numpy().tolist() == [[6, 6]]
+    model = K.Sequential([Part()])
+    model.add(Part())
+    model.compile("sgd", "mse")
+    fitted = model.fit(np.ones((2, 3)), np.ones((2, 2)), verbose=0)
+    assert fitted.history == {"loss": [25.0]}
+    x = K.Input((3,))
+    assert K.Model(x, K.Sequential([Part(), Part()])(x)).count_params() == 14

@@ -202,6 +202,9 @@ class Model(Trainer, Layer):
         else:
             super()._build_for(inputs)
 
+    def _see(self, inputs):
+        """Nothing: what a model that was built takes, its graph or its calls say."""
+
     def _run_on_values(self, args, kwargs):
         if self._keras.seen_call is None:
             self._keras.seen_call = export.spec_of_call(args, kwargs)
