@@ -102,3 +102,42 @@ def test_models_of_models_that_are_yet_to_be_built(tmp_path):
     assert fitted.history == {"loss": [25.0]}
     x = K.Input((3,))
     assert K.Model(x, K.Sequential([Part(), Part()])(x)).count_params() == 14
+
+
+def _norm(name):
+    return K.layers.BatchNormalization(name=name, center=False)
+
+
+class Held(K.Model):
+    def __init__(self, hold):
+        super().__init__()
+        self.first = _norm("f")
+        a, b = _norm("a"), _norm("b")
+        self.parts = hold(a, b)
+        self.last = _norm("l")
+        self.order = [a, b, self.first, self.last]
+
+    def call(self, x):
+        for layer in self.order:
+            x = layer(x)
+        return x
+
+
+@pytest.mark.parametrize(
+    "hold, held",
+    [
+        (lambda a, b: [a, b], "a b a a b b"),
+        (lambda a, b: (a, b), "a b a a b b"),
+        (lambda a, b: {"y": a, "x": b}, "b a b b a a"),
+        (lambda a, b: [[a], {"k": [b]}], "a b a a b b"),
+    ],
+)
+def test_weights_of_containers_are_the_trainable_ones_first(hold, held):
+    model = Held(hold)
+    model(tf.ones((2, 2)))
+    names = [v.name.split("/")[-2] for v in model.weights]
+    assert names == ["f"] * 3 + held.split() + ["l"] * 3
+    if held.startswith("a") and isinstance(model.parts[0], K.layers.Layer):
+        model.parts[0].trainable = False
+        names = [v.name.split("/")[-2] for v in model.weights]
+        assert names == ["f"] * 3 + "b a a a b b".split() + ["l"] * 3
