@@ -41,22 +41,36 @@ def message(full_name):
     cls = _state["factory"].GetMessageClass(pool.FindMessageTypeByName(full_name))
     if cls.__doc__ is None:
         cls.__module__, cls.__doc__ = __name__, _about(cls.DESCRIPTOR)
+        for name, nested in cls.DESCRIPTOR.nested_types_by_name.items():
+            if not hasattr(cls, name):  # the pure-Python protobuf leaves them out
+                setattr(cls, name, message(nested.full_name))
     return cls
 
 
 def _about(descriptor):
-    """What help() says of a message: its fields, as .proto files have them."""
+    """What help() says of a message: its fields, as .proto files have them.
+
+    Of the descriptor itself: the pure-Python protobuf has no DescriptorProto of what a
+    pool was given.
+    """
     from google.protobuf import descriptor_pb2
 
-    own = descriptor_pb2.DescriptorProto()
-    descriptor.CopyToProto(own)
+    words = descriptor_pb2.FieldDescriptorProto
     lines = [f"The proto message {descriptor.full_name}. Its fields:", ""]
-    for field in own.field:
-        kind = field.Type.Name(field.type).removeprefix("TYPE_").lower()
-        kind = field.type_name.lstrip(".") or kind
-        many = "repeated " if field.label == field.LABEL_REPEATED else ""
+    for field in descriptor.fields:
+        own = field.message_type or field.enum_type
+        kind = words.Type.Name(field.type).removeprefix("TYPE_").lower()
+        kind = own.full_name if own is not None else kind
+        many = "repeated " if _repeats(field) else ""
         lines.append(f"    {many}{kind} {field.name} = {field.number}")
     return "\n".join(lines)
+
+
+def _repeats(field):
+    found = getattr(
+        field, "is_repeated", None
+    )  # since protobuf 6.31, which warns of label
+    return field.label == field.LABEL_REPEATED if found is None else found
 
 
 def of_json(text, message):

@@ -187,8 +187,30 @@ def convert_to_tensor(value, dtype=None, dtype_hint=None, name=None):
     if dtype_hint is not None:
         dtype_hint = dtypes.as_dtype(dtype_hint)
     if name is not None and not _headrace.is_eager() and _is_data(value):
-        return constant(_headrace.make_tensor(value, dtype, dtype_hint), name=name)
-    return _headrace.to_tensor(value, dtype, dtype_hint)
+        return constant(
+            _made(_headrace.make_tensor, value, dtype, dtype_hint), name=name
+        )
+    return _made(_headrace.to_tensor, value, dtype, dtype_hint)
+
+
+def _made(make, value, dtype, hint=None):
+    """make(value, dtype, hint), where times are numbers if a dtype is asked for."""
+    try:
+        return make(value, dtype, hint)
+    except (TypeError, ValueError):
+        if dtype is None or not _is_time(value) or not _is_numeric(dtype):
+            raise
+    # NumPy counts them in their unit, and cuts what is too large, as upstream does.
+    counts = np.asarray(value).astype(np.int64).astype(dtype.as_numpy_dtype)
+    return make(counts, dtype, hint)
+
+
+def _is_time(value):
+    return isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "mM"
+
+
+def _is_numeric(dtype):
+    return dtype.is_integer or dtype.is_floating or dtype.is_bool
 
 
 def _is_data(value):
@@ -248,9 +270,8 @@ def as_data(value, dtype=None):
         if dtype in (None, dtypes.int32, dtypes.int64):
             return _sizes(value, dtype)
         value = _sizes(value, dtypes.int64).numpy()
-    if isinstance(value, _DATA_OR_ROWS):
-        return _headrace.make_tensor(value, dtype)
-    return _headrace.to_tensor(value, dtype)
+    make = _headrace.make_tensor
+    return _made(make if isinstance(value, _DATA_OR_ROWS) else to_tensor, value, dtype)
 
 
 def _with_shape(tensor, value, shape):

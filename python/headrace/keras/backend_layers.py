@@ -51,6 +51,21 @@ def to_dense(tensor):
     return tf.sparse.to_dense(tensor) if is_sparse(tensor) else tensor
 
 
+def eval(x):
+    """The value as an array, of a sparse tensor with its zeros."""
+    return settings.get_value(to_dense(x))
+
+
+def concatenate(tensors, axis=-1):
+    """The tensors one behind the other along `axis`: sparse where all are, ragged where
+    all are, else dense."""
+    if all(is_sparse(x) for x in tensors):
+        return tf.sparse.concat(axis, tensors)
+    if all(isinstance(x, tf.RaggedTensor) for x in tensors):
+        return tf.concat(tensors, axis)
+    return tf.concat([to_dense(x) for x in tensors], axis)
+
+
 def print_tensor(x, message="", summarize=3):
     """x, which is printed on stderr each time that it is computed."""
     tf.print(message, x, summarize=summarize)

@@ -28,8 +28,6 @@ argmin argmin(x->input, axis=-1)
     Where the smallest element along `axis` is.
 clip clip_by_value(x->t, min_value->clip_value_min, max_value->clip_value_max)
     x cut to [min_value, max_value].
-concatenate concat(tensors->values, axis=-1)
-    The tensors one behind the other along `axis`.
 permute_dimensions transpose(x->a, pattern->perm)
     x with its axes in that order.
 """,
@@ -335,7 +333,10 @@ prod = _over_axis("prod", tf.reduce_prod, "The product")
 
 
 def dot(x, y):
-    """The product over x's last and y's last but one axis."""
+    """The product over x's last and y's last but one axis; x may be a matrix that is
+    sparse."""
+    if isinstance(x, tf.SparseTensor):
+        return tf.sparse.sparse_dense_matmul(x, y)
     if y.shape.rank is not None and y.shape.rank > 2:
         return tf.tensordot(x, y, [[-1], [y.shape.rank - 2]])
     return tf.matmul(x, y) if x.shape.rank == 2 else tf.tensordot(x, y, 1)

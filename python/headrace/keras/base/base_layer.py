@@ -453,6 +453,8 @@ class Layer(graph_updates.Updating, calls.Calls, own_variables.Kept, tracking.Tr
                 self._check_inputs(wanted, inputs, state)
             if not self.built:
                 self._build_for(inputs)
+            elif self._keras.seen_inputs is None:
+                self._see(inputs)  # of a layer that build() was called of
             if _headrace.is_eager():
                 return self._call_with_masks(spec, state, inputs, args[1:], kwargs)
             with self._scope_of_operations():
@@ -529,8 +531,14 @@ class Layer(graph_updates.Updating, calls.Calls, own_variables.Kept, tracking.Tr
 
     def _build_for(self, inputs):
         if self._keras.seen_inputs is None:
-            self._keras.seen_inputs = tf.nest.map_structure(any_batch_spec, inputs)
+            self._see(inputs)
         self._build_now(shapes_of(inputs))
+
+    def _see(self, inputs):
+        """Remembers what the first inputs were: files of models tell of it."""
+        self._keras.seen_inputs = tf.nest.map_structure(any_batch_spec, inputs)
+        if self._keras.seen_shape is None:
+            self._keras.seen_shape = shapes_of(inputs)
 
     def _build_now(self, shapes):
         """Builds outside of any function that is being traced."""
@@ -543,7 +551,8 @@ class Layer(graph_updates.Updating, calls.Calls, own_variables.Kept, tracking.Tr
         self.built = True
         self._keras.seen_shape = shapes
         if self._keras.initial_weights is not None:
-            self.set_weights(self._keras.initial_weights)
+            with tf.init_scope():  # values are the variables' own, not a trace's
+                self.set_weights(self._keras.initial_weights)
             self._keras.initial_weights = None
 
     def _call_with_masks(self, spec, state, inputs, rest, kwargs):

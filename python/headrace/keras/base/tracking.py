@@ -236,6 +236,19 @@ class Tracking(tf.Module):
                 out.extend(m for m in tf.nest.flatten(part) if _is_module(m))
         return unique(out)
 
+    def _variables_below(self):
+        """The variables of modules one level down in the order of the parts; those of a
+        list, tuple or dict are its trainable ones, then the others."""
+        out = []
+        for part in self._keras.parts:
+            if _is_module(part):
+                out.extend(part.variables)
+                continue
+            held = [m for m in tf.nest.flatten(part) if _is_module(m)]
+            out.extend(v for m in held for v in m.trainable_variables)
+            out.extend(v for m in held for v in m.non_trainable_variables)
+        return unique(out)
+
     def _layers_below(self):
         return [m for m in self._modules_below() if isinstance(m, Tracking)]
 

@@ -209,7 +209,8 @@ def _of_any_layer(part):
         "must_restore_from_config": False,
         "preserve_input_structure_in_config": False,
         "autocast": part._autocast,
-        "build_input_shape": _shapes(part._keras.seen_shape),
+        "build_input_shape": _shapes(part._keras.seen_shape)
+        or (part.get_build_config() or {}).get("input_shape"),
     }
 
 
@@ -230,8 +231,6 @@ def _metadata_of(model, include_optimizer=True):
         "dtype": model.dtype,
         **row,
         **_of_any_layer(model),
-        "build_input_shape": _shapes(model._keras.seen_shape)
-        or (model.get_build_config() or {}).get("input_shape"),
         "is_graph_network": getattr(model, "_layer_graph", None) is not None,
         "keras_version": hdf5._KERAS_VERSION,
         "backend": "tensorflow",

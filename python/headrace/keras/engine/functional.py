@@ -262,8 +262,10 @@ class Functional(Model):
 
 
 def _has_weights(layer):
-    """Whether a layer has weights by now; no error for a model that is yet to be built."""
-    return layer.weights if not isinstance(layer, Model) or layer._is_made() else False
+    """Whether a layer has weights by now; no error for a model that is yet to be built,
+    or holds one."""
+    below = [x for x in layer._flatten_layers() if isinstance(x, Model)]
+    return all(x._is_made() for x in below) and bool(layer.weights)
 
 
 def _conform(x, declared):

@@ -157,7 +157,7 @@ class Model(Trainer, Layer):
         """A list of all weights in the order of the layers; ValueError before they are
         made."""
         self._check_made()
-        below = [v for m in self._modules_below() for v in m.variables]
+        below = self._variables_below()
         own = self._keras.own  # what is the model's comes last
         mine = [v for v in own if v.trainable] + [v for v in own if not v.trainable]
         return unique(below + mine)
@@ -201,6 +201,9 @@ class Model(Trainer, Layer):
             self.built = True
         else:
             super()._build_for(inputs)
+
+    def _see(self, inputs):
+        """Nothing: what a model that was built takes, its graph or its calls say."""
 
     def _run_on_values(self, args, kwargs):
         if self._keras.seen_call is None:

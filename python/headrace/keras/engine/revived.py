@@ -38,7 +38,14 @@ class RevivedLayer(Layer):
             kwargs["training"] = bool(training)
         function = _function_of(self._functions, "call_and_return_conditional_losses")
         if function is None:
-            return _function_of(self._functions, "__call__")(inputs, *args, **kwargs)
+            function = _function_of(self._functions, "__call__")
+            if function is None:
+                raise ValueError(
+                    f"Cannot call custom layer {self.name} of type {type(self)}, because "
+                    "the call function was not serialized to the SavedModel. Pass its "
+                    "class, and what its configuration names, in custom_objects."
+                )
+            return function(inputs, *args, **kwargs)
         outputs, losses = function(inputs, *args, **kwargs)
         self.add_loss(losses)
         return outputs
@@ -149,12 +156,12 @@ class Revival:
             found = found[int(name)] if is_list else _child(found, name)
         return found
 
-    def layer(self, functions, path, base=RevivedLayer):
-        """The layer of an object; ValueError where it has no functions."""
+    def layer(self, functions, path, base=RevivedLayer, needs_functions=True):
+        """The layer of an object; ValueError where it has no functions and needs some."""
         if id(functions) in self._layers:
             return self._layers[id(functions)]
         told = self._rows[path]
-        if not can_be_called(functions):
+        if needs_functions and not can_be_called(functions):
             raise ValueError(
                 f"{told.get('class_name')} at {path} is of no known class, and the "
                 "SavedModel has no functions of it: give its class in custom_objects"
@@ -177,7 +184,13 @@ class Revival:
         if path in self._rows:
             if "class_name" not in self._rows[path]:
                 return value
-            known = self._made(self._rows[path])
+            try:
+                known = self._made(self._rows[path])
+            except (
+                TypeError,
+                ValueError,
+            ):  # the functions of what has it do without it
+                return self.layer(value, path, needs_functions=False)
             if known is None:
                 return self.layer(value, path)
             adopt(known, value)

@@ -23,9 +23,10 @@ def _shape_text(layer):
     """What is shown as a layer's output shape."""
     if layer.inbound_nodes:
         outputs = layer.inbound_nodes[0].outputs
-        shapes = [tuple(x.shape.as_list()) for x in tf.nest.flatten(outputs)]
-        several = isinstance(outputs, (list, tuple)) or isinstance(layer, InputLayer)
-        return str(shapes if several else shapes[0])
+        if isinstance(layer, InputLayer):
+            outputs = tf.nest.flatten(outputs)
+        shapes = tf.nest.map_structure(lambda x: tuple(x.shape.as_list()), outputs)
+        return str(shapes)
     try:
         return str(tuple(layer.output_shape))
     except AttributeError:
@@ -33,37 +34,48 @@ def _shape_text(layer):
 
 
 class _Table:
-    """Rows of cells in columns that end at `positions`."""
+    """Rows of cells in columns that end at `positions`; `depth` says in how many models
+    a layer lies, each of which has a frame."""
 
     def __init__(self, positions, out):
         self._positions, self._out = positions, out
 
-    def _pieces(self, cell, column):
-        """A cell's lines: text that is too long goes on below."""
-        start = self._positions[column - 1] if column else 1
+    def _pieces(self, cell, column, depth):
+        """A cell's lines: text that is too long goes on below, and so do the parts of
+        lists, tuples and dicts."""
         last = column == len(self._positions) - 1
-        room = self._positions[column] - start - (0 if last else 2)
-        out = []
-        for text in cell if isinstance(cell, list) else [str(cell)]:
-            while len(text) > room:
-                out.append(text[:room])
-                text = text[room:]
-                if column != 3:
-                    text = text.lstrip()
-            out.append(text)
+        start = self._positions[column - 1] if column else depth
+        # Two blanks end a column, and one begins the row or the next column.
+        room = max(self._positions[column] - start - (0 if last else 3), 1)
+        text, out = str(cell), []
+        while text:
+            end = _END_OF_PART.search(text[:room])
+            size = end.end() if end else room
+            out.append(text[:size])
+            text = text[size:]
         return out
 
-    def row(self, cells, nested=False):
-        columns = [self._pieces(c, i) for i, c in enumerate(cells)]
+    def row(self, cells, depth=0):
+        columns = [self._pieces(c, i, depth) for i, c in enumerate(cells)]
         for lines in itertools.zip_longest(*columns, fillvalue=""):
-            text = "| " if nested else " "
+            text = "|" * depth + " "
             for end, piece in zip(self._positions, lines):
                 text = (text + piece).ljust(end)
-            self._out(text[:-1] + "|" if nested else text)
+            self._out(_framed(text, depth))
 
-    def gap(self, nested=False):
+    def line(self, what, depth):
         width = self._positions[-1]
-        self._out("|" + " " * (width - 2) + "|" if nested else " " * width)
+        self._out("|" * depth + what * (width - 2 * depth) + "|" * depth)
+
+    def gap(self, depth=0):
+        self._out(_framed("|" * depth + " " * (self._positions[-1] - depth), depth))
+
+
+_END_OF_PART = re.compile(r"[)}\]'],")
+
+
+def _framed(text, depth):
+    return text[: len(text) - depth] + "|" * depth
 
 
 def between(model, names):
@@ -123,12 +135,7 @@ def show(
     for layer in layers:
         _layer(layer, table, model_of, show_trainable)
         if expand_nested and getattr(layer, "layers", None):
-            out("|" + "¯" * (line_length - 2) + "|")
-            for i, inner in enumerate(layer.layers):
-                if i:
-                    table.gap(nested=True)
-                _layer(inner, table, model_of, show_trainable, nested=True)
-            out("¯" * line_length)
+            _inner(layer, table, model_of, show_trainable, 1)
         else:
             table.gap()
     out("=" * line_length)
@@ -136,7 +143,19 @@ def show(
     out("_" * line_length)
 
 
-def _layer(layer, table, connected_in, show_trainable, nested=False):
+def _inner(model, table, connected_in, show_trainable, depth):
+    """The layers of a model within the one that is shown, in a frame."""
+    table.line("¯", depth)
+    for i, layer in enumerate(model.layers):
+        _layer(layer, table, connected_in, show_trainable, depth)
+        if getattr(layer, "layers", None):
+            _inner(layer, table, connected_in, show_trainable, depth + 1)
+        elif i + 1 < len(model.layers):
+            table.gap(depth)
+    table.line("¯", depth - 1)
+
+
+def _layer(layer, table, connected_in, show_trainable, depth=0):
     """A layer's row; with what it is connected to in a model, unless that is None."""
     cells = [
         f"{layer.name} ({type(layer).__name__})",
@@ -144,10 +163,10 @@ def _layer(layer, table, connected_in, show_trainable, nested=False):
         _count(layer),
     ]
     if connected_in is not None:
-        cells.append([] if nested else _inbound(layer, connected_in))
+        cells.append("[]" if depth else _inbound(layer, connected_in))
     if show_trainable:
         cells.append("Y" if layer.trainable else "N")
-    table.row(cells, nested)
+    table.row(cells, depth)
 
 
 def _count(layer):
@@ -166,15 +185,7 @@ def _inbound(layer, model):
                 f"{history(x)[0].name}[{history(x)[1]}][{history(x)[2]}]"
                 for x in node.parents
             )
-    if not found:
-        return ["[]"]
-    quoted = [f"'{name}'" for name in found]
-    quoted[0] = "[" + quoted[0]
-    quoted[-1] += "]"
-    return [
-        (" " if i else "") + text + ("," if i < len(quoted) - 1 else "")
-        for i, text in enumerate(quoted)
-    ]
+    return str(found)
 
 
 def _is_sequential_like(model):

@@ -203,11 +203,12 @@ class _Convolution(Weighted, OnWindows):
         padding = self.padding.upper()
         if padding == "CAUSAL":
             inputs, padding = self._pad_before(inputs), "VALID"
-        function = {1: tf.nn.conv1d, 2: tf.nn.conv2d, 3: tf.nn.conv3d}[self.rank]
-        strides, dilations = list(self.strides), list(self.dilation_rate)
-        if self.rank == 3:
-            strides, dilations = [1, *strides, 1], [1, *dilations, 1]
         kernel = self.kernel if kernel is None else kernel
+        rank = len(kernel.shape) - 2  # `rank` may mean another thing to a subclass
+        function = {1: tf.nn.conv1d, 2: tf.nn.conv2d, 3: tf.nn.conv3d}[rank]
+        strides, dilations = list(self.strides), list(self.dilation_rate)
+        if rank == 3:
+            strides, dilations = [1, *strides, 1], [1, *dilations, 1]
         return function(inputs, kernel, strides, padding, dilations=dilations)
 
     def _compute(self, inputs):
