@@ -4,7 +4,7 @@ import numpy as np
 
 from headrace._load import _headrace, raw
 from headrace.context.properties import read_only
-from headrace.framework import conversion, dtypes, execution, name_scopes, tensor_shape
+from headrace.framework import conversion, dtypes, name_scopes, tensor_shape
 from headrace.framework.sparse_tensor import SparseTensor
 from headrace.framework.tensor import div, rdiv
 from headrace.ops import array_ops, math_ops
