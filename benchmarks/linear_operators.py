@@ -12,14 +12,12 @@ are above RATIO alone. Words choose rows by their text.
 
 import argparse
 import functools
-import json
-import os
 import statistics
-import subprocess
 import sys
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+import children
+
 LEAST = 1e-3  # seconds that one turn lasts
 
 
@@ -192,57 +190,21 @@ def measure(pair, turns):
     return [[turn(c, n) for c, n in zip(pair, counts)] for _ in range(turns)]
 
 
-def serve(module, threads):
-    """Answers requests, JSON lines: sizes and modes, then rows by their texts."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    import numpy as np
-
-    tf = __import__(module)
-    tf.config.threading.set_intra_op_parallelism_threads(threads)
-    if module == "tensorflow":
-        tf.config.threading.set_inter_op_parallelism_threads(1)
+def begin(tf, np):
+    """Answers requests: sizes and modes, then rows by their texts."""
     made = {}
-    for line in sys.stdin:
-        request = json.loads(line)
-        try:
-            if "size" in request:
-                made = rows(tf, np, request["size"], request["modes"])
-                answer = {"rows": list(made)}
-            else:
-                answer = {"times": measure(made[request["row"]], request["turns"])}
-        except Exception as e:  # told in the table
-            answer = {"error": f"{type(e).__name__}: {e}"[:200]}
-        answers.write(json.dumps(answer) + "\n")
-        answers.flush()
+
+    def answer(request):
+        nonlocal made
+        if "size" in request:
+            made = rows(tf, np, request["size"], request["modes"])
+            return {"rows": list(made)}
+        return {"times": measure(made[request["row"]], request["turns"])}
+
+    return answer
 
 
 # --- The side that asks.
-
-
-class Child:
-    def __init__(self, python, module, threads):
-        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-        environment["HEADRACE_NUM_THREADS"] = str(threads)
-        package = os.path.join(os.path.dirname(HERE), "python")
-        environment["PYTHONPATH"] = package if module == "headrace" else ""
-        self._process = subprocess.Popen(
-            [python, os.path.abspath(__file__), "--serve", module, str(threads)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environment,
-            text=True,
-        )
-
-    def ask(self, **request):
-        self._process.stdin.write(json.dumps(request) + "\n")
-        self._process.stdin.flush()
-        return json.loads(self._process.stdout.readline())
-
-    def close(self):
-        self._process.stdin.close()
-        self._process.wait()
 
 
 def row(answers, worst):
@@ -266,7 +228,7 @@ def row(answers, worst):
 
 def main():
     if sys.argv[1:2] == ["--serve"]:
-        return serve(sys.argv[2], int(sys.argv[3]))
+        return children.serve(sys.argv[2], int(sys.argv[3]), begin)
     parser = argparse.ArgumentParser()
     parser.add_argument("--tensorflow")
     parser.add_argument("--threads", type=int, default=1)
@@ -276,24 +238,19 @@ def main():
     parser.add_argument("--worst", type=float, default=0)
     parser.add_argument("words", nargs="*")
     options = parser.parse_args()
-    children = [Child(sys.executable, "headrace", options.threads)]
     print("operator, dense, ratio of the best, median ratio", end="")
-    if options.tensorflow:
-        children.append(Child(options.tensorflow, "tensorflow", options.threads))
-        print("; TensorFlow's operator, ratio", end="")
-    print()
-    for size in map(int, options.sizes.split(",")):
-        modes = options.modes.split(",")
-        texts = [c.ask(size=size, modes=modes) for c in children][0]["rows"]
-        for text in texts:
-            if options.words and not any(w in text for w in options.words):
-                continue
-            answers = [c.ask(row=text, turns=options.turns) for c in children]
-            columns = row(answers, options.worst)
-            if columns is not None:
-                print(f"{columns}  {text}", flush=True)
-    for child in children:
-        child.close()
+    print("; TensorFlow's operator, ratio" if options.tensorflow else "")
+    with children.of_libraries(__file__, options.tensorflow, options.threads) as asked:
+        for size in map(int, options.sizes.split(",")):
+            modes = options.modes.split(",")
+            texts = [c.ask(size=size, modes=modes) for c in asked][0]["rows"]
+            for text in texts:
+                if options.words and not any(w in text for w in options.words):
+                    continue
+                answers = [c.ask(row=text, turns=options.turns) for c in asked]
+                columns = row(answers, options.worst)
+                if columns is not None:
+                    print(f"{columns}  {text}", flush=True)
 
 
 if __name__ == "__main__":

@@ -10,12 +10,11 @@ prints the rows that are above RATIO alone. Words choose rows by their text.
 """
 
 import argparse
-import json
 import os
 import sys
 
-import public_calls
-from public_calls import Child, best, row
+import children
+from public_calls import best, measure, row
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -38,39 +37,28 @@ def table():
     return dict(rows)
 
 
-def serve(module, threads):
-    """Answers requests, JSON lines: a call, or rounds of the last."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    os.environ["TF_USE_LEGACY_KERAS"] = "1"  # Keras 2, whose behaviour ours is
-    import numpy as np
-
-    tf = __import__(module)
-    tf.config.threading.set_intra_op_parallelism_threads(threads)
-    if module == "tensorflow":
-        tf.config.threading.set_inter_op_parallelism_threads(1)
+def begin(tf, np):
+    """Answers requests: a call, or rounds of the last."""
     rows, call = table(), None
-    for line in sys.stdin:
-        request = json.loads(line)
-        answer = {}
-        try:
-            if "call" in request:
-                names = {"tf": tf, "np": np}
-                tf.random.set_seed(7)
-                exec(rows[request["call"]], names)
-                call = eval("lambda: " + request["call"], names)
-                for _ in range(3):  # the first trace, or build
-                    call()
-            answer["times"] = public_calls.measure(call)
-        except Exception as e:  # told in the table
-            answer["error"] = f"{type(e).__name__}: {e}"[:200]
-        answers.write(json.dumps(answer) + "\n")
-        answers.flush()
+
+    def answer(request):
+        nonlocal call
+        if "call" in request:
+            names = {"tf": tf, "np": np}
+            tf.random.set_seed(7)
+            exec(rows[request["call"]], names)
+            call = eval("lambda: " + request["call"], names)
+            for _ in range(3):  # the first trace, or build
+                call()
+        return {"times": measure(call)}
+
+    return answer
 
 
 def main():
     if sys.argv[1:2] == ["--serve"]:
-        return serve(sys.argv[2], int(sys.argv[3]))
+        os.environ["TF_USE_LEGACY_KERAS"] = "1"  # Keras 2, whose behaviour ours is
+        return children.serve(sys.argv[2], int(sys.argv[3]), begin)
     parser = argparse.ArgumentParser()
     parser.add_argument("--tensorflow")
     parser.add_argument("--threads", type=int, default=1)
@@ -78,22 +66,15 @@ def main():
     parser.add_argument("--worst", type=float, default=0)
     parser.add_argument("words", nargs="*")
     options = parser.parse_args()
-    children = [Child(sys.executable, "headrace", options.threads, __file__)]
     print("microseconds: wall, processor", end="")
-    if options.tensorflow:
-        children.append(
-            Child(options.tensorflow, "tensorflow", options.threads, __file__)
-        )
-        print("; TensorFlow's; ratios", end="")
-    print()
-    for call in table():
-        if options.words and not any(word in call for word in options.words):
-            continue
-        text = row(best(children, None, call, options.repeats), options.worst)
-        if text is not None:
-            print(f"{text}  {call}", flush=True)
-    for child in children:
-        child.close()
+    print("; TensorFlow's; ratios" if options.tensorflow else "")
+    with children.of_libraries(__file__, options.tensorflow, options.threads) as asked:
+        for call in table():
+            if options.words and not any(word in call for word in options.words):
+                continue
+            text = row(best(asked, None, call, options.repeats), options.worst)
+            if text is not None:
+                print(f"{text}  {call}", flush=True)
 
 
 if __name__ == "__main__":

@@ -9,11 +9,11 @@ RATIO alone. Words choose calls by their text.
 """
 
 import argparse
-import json
 import os
-import subprocess
 import sys
 import time
+
+import children
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SIZES = {"small": 64, "medium": 16384, "large": 1048576}
@@ -172,74 +172,31 @@ def measure(call):
     return (time.perf_counter() - wall) / times, processor
 
 
-def serve(module, threads):
-    """Answers requests, JSON lines: a size and a call, or rounds of the last."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    import numpy as np
-
-    tf = __import__(module)
-    tf.config.threading.set_intra_op_parallelism_threads(threads)
-    if module == "tensorflow":
-        tf.config.threading.set_inter_op_parallelism_threads(1)
+def begin(tf, np):
+    """Answers requests: a size and a call, or rounds of the last."""
     names, made, call = {}, None, None
-    for line in sys.stdin:
-        request = json.loads(line)
-        answer = {}
-        try:
-            if "call" in request:
-                if made != request["size"]:
-                    names = arguments(tf, np, SIZES[request["size"]])
-                    made = request["size"]
-                call = eval("lambda: " + request["call"], names)
-                call()
-            answer["times"] = measure(call)
-        except Exception as e:  # told in the table
-            answer["error"] = f"{type(e).__name__}: {e}"[:200]
-        answers.write(json.dumps(answer) + "\n")
-        answers.flush()
+
+    def answer(request):
+        nonlocal names, made, call
+        if "call" in request:
+            if made != request["size"]:
+                names = arguments(tf, np, SIZES[request["size"]])
+                made = request["size"]
+            call = eval("lambda: " + request["call"], names)
+            call()
+        return {"times": measure(call)}
+
+    return answer
 
 
 # --- The side that asks.
 
 
-class Child:
-    def __init__(self, python, module, threads, program=__file__):
-        environment = {
-            **os.environ,
-            "HEADRACE_NUM_THREADS": str(threads),
-            "OMP_NUM_THREADS": str(threads),
-            "TF_CPP_MIN_LOG_LEVEL": "3",
-        }
-        package = os.path.join(os.path.dirname(HERE), "python")
-        environment["PYTHONPATH"] = package if module == "headrace" else ""
-        self._process = subprocess.Popen(
-            [python, os.path.abspath(program), "--serve", module, str(threads)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environment,
-            text=True,
-        )
-
-    def ask(self, **request):
-        try:
-            self._process.stdin.write(json.dumps(request) + "\n")
-            self._process.stdin.flush()
-            return json.loads(self._process.stdout.readline())
-        except (ValueError, OSError):
-            return {"error": f"the process ended: {self._process.wait()}"}
-
-    def close(self):
-        self._process.stdin.close()
-        self._process.wait()
-
-
-def best(children, size, call, repeats):
+def best(asked, size, call, repeats):
     """For each child the least wall and processor times, or what went wrong."""
-    found = [child.ask(size=size, call=call) for child in children]
+    found = [child.ask(size=size, call=call) for child in asked]
     for _ in range(repeats - 1):
-        for child, result in zip(children, found, strict=True):
+        for child, result in zip(asked, found, strict=True):
             if "error" in result:
                 continue
             times = child.ask().get("times", result["times"])
@@ -268,7 +225,7 @@ def row(found, worst):
 
 def main():
     if sys.argv[1:2] == ["--serve"]:
-        return serve(sys.argv[2], int(sys.argv[3]))
+        return children.serve(sys.argv[2], int(sys.argv[3]), begin)
     parser = argparse.ArgumentParser()
     parser.add_argument("--tensorflow")
     parser.add_argument("--threads", type=int, default=2)
@@ -277,20 +234,15 @@ def main():
     parser.add_argument("--worst", type=float, default=0)
     parser.add_argument("words", nargs="*")
     options = parser.parse_args()
-    children = [Child(sys.executable, "headrace", options.threads)]
     print("microseconds: wall, processor", end="")
-    if options.tensorflow:
-        children.append(Child(options.tensorflow, "tensorflow", options.threads))
-        print("; TensorFlow's; ratios", end="")
-    print()
-    for size in options.sizes.split(","):
-        print(f"--- {size}")
-        for call in calls(options.words):
-            text = row(best(children, size, call, options.repeats), options.worst)
-            if text is not None:
-                print(f"{text}  {call}", flush=True)
-    for child in children:
-        child.close()
+    print("; TensorFlow's; ratios" if options.tensorflow else "")
+    with children.of_libraries(__file__, options.tensorflow, options.threads) as asked:
+        for size in options.sizes.split(","):
+            print(f"--- {size}")
+            for call in calls(options.words):
+                text = row(best(asked, size, call, options.repeats), options.worst)
+                if text is not None:
+                    print(f"{text}  {call}", flush=True)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ for program in build/benchmarks/*; do
   [ -x "$program" ] && [ -f "$program" ] && { echo "== $program"; "$program"; }
 done
 for script in benchmarks/*.py; do
-  [ -f "$script" ] && { echo "== $script"; .venv/bin/python "$script" "$@"; }
+  # (One without a main program is what others share.)
+  grep -qs __main__ "$script" && { echo "== $script"; .venv/bin/python "$script" "$@"; }
 done
 if [ -f ../shared/peers/tf_api.py ]; then
   echo "== ../shared/peers/tf_api.py"

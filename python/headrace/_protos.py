@@ -67,9 +67,8 @@ def _about(descriptor):
 
 
 def _repeats(field):
-    found = getattr(
-        field, "is_repeated", None
-    )  # since protobuf 6.31, which warns of label
+    # Since protobuf 6.31, which warns of label.
+    found = getattr(field, "is_repeated", None)
     return field.label == field.LABEL_REPEATED if found is None else found
 
 

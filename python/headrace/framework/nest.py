@@ -121,13 +121,6 @@ def rebuild(structure, values):
     return kind(values)
 
 
-# Types, exactly these, of what has no parts.
-_LEAVES = frozenset(
-    (*(_headrace.EagerTensor, _headrace.SymbolicTensor, type(None)),)
-    + (int, float, bool, str, bytes, complex)
-)
-
-
 def flatten(structure, expand_composites=False):
     """The leaves in order; a leaf alone gives a list of one."""
     out = _headrace.flatten(structure)
@@ -138,16 +131,7 @@ def flatten(structure, expand_composites=False):
 
 
 def _flatten(structure, expand, out):
-    kind = type(structure)
-    if kind in _LEAVES:
-        out.append(structure)
-    elif kind is list or kind is tuple:
-        for child in structure:
-            _flatten(child, expand, out)
-    elif kind is dict:
-        for key in sorted_keys(structure):
-            _flatten(structure[key], expand, out)
-    elif expand and _is_composite(structure):
+    if expand and _is_composite(structure):
         for part in _parts(structure):
             _flatten(part, expand, out)
     elif is_nested(structure):

@@ -186,10 +186,8 @@ class Revival:
                 return value
             try:
                 known = self._made(self._rows[path])
-            except (
-                TypeError,
-                ValueError,
-            ):  # the functions of what has it do without it
+            except (TypeError, ValueError):
+                # The functions of what has it do without it.
                 return self.layer(value, path, needs_functions=False)
             if known is None:
                 return self.layer(value, path)

@@ -95,6 +95,14 @@ bool Aliases(int64_t leading) {
   return leading % static_cast<int64_t>(2048 / sizeof(float)) == 0;
 }
 
+// Whether A, or B, is to be copied first for an m x n product.
+bool CopiesA(int64_t m, int64_t n, Layout a) {
+  return a.letter == 'T' && Aliases(a.leading) && ReadsWhereTheyLie(m, n);
+}
+bool CopiesB(int64_t m, int64_t n, Layout b) {
+  return b.letter == 'N' && Aliases(b.leading) && ReadsWhereTheyLie(m, n);
+}
+
 // Room for copies of some columns of such an operand.
 class Strip {
  public:
@@ -168,14 +176,8 @@ bool MultiplyColumns(int64_t m, int64_t n, GemmDims d, const float* a,
 // call; false when oneDNN fails or there is no memory.
 bool Multiply(int64_t m, int64_t n, const GemmDims& d, const float* a,
               Layout la, const float* b, Layout lb, float* c) {
-  if (ReadsWhereTheyLie(m, n)) {
-    if (la.letter == 'T' && Aliases(la.leading)) {
-      return MultiplyRows(m, n, d, a, la, b, lb, c);
-    }
-    if (lb.letter == 'N' && Aliases(lb.leading)) {
-      return MultiplyColumns(m, n, d, a, la, b, lb, c);
-    }
-  }
+  if (CopiesA(m, n, la)) return MultiplyRows(m, n, d, a, la, b, lb, c);
+  if (CopiesB(m, n, lb)) return MultiplyColumns(m, n, d, a, la, b, lb, c);
   const double at_once = kLongestFlops / (2.0 * m * n) / kDepthUnit;
   const int64_t depth =
       at_once * kDepthUnit >= static_cast<double>(d.k)
@@ -271,8 +273,7 @@ int64_t DnnlGemmRun(const GemmDims& d, const float* a, const float* b, float* c,
   Layout la, lb;
   const double flops = 2.0 * d.m * d.n * d.k;
   if (flops > kGuardedFlops || DnnlGemmTasks(d) != 1 || !Takes(d, &la, &lb) ||
-      (ReadsWhereTheyLie(d.m, d.n) &&
-       (Aliases(la.leading) || Aliases(lb.leading)))) {
+      CopiesA(d.m, d.n, la) || CopiesB(d.m, d.n, lb)) {
     return 0;
   }
   const size_t at_once = std::max<size_t>(1, kGuardedFlops / flops);

@@ -43,19 +43,22 @@ def joined(*parts):
     """Sizes, in lists or tensors, one behind the other: a list where all are known."""
     known = []
     for part in parts:
-        if isinstance(part, _headrace.Tensor):
+        if not _is_known(part):
             break
-        for size in part:
-            if isinstance(size, _headrace.Tensor):
-                break
-        else:
-            known += part
-            continue
-        break
+        known += part
     else:
         return known
     parts = [p for p in parts if isinstance(p, _headrace.Tensor) or len(p)]
     return array_ops.concat(parts, 0)
+
+
+def _is_known(sizes):
+    if isinstance(sizes, _headrace.Tensor):
+        return False
+    for size in sizes:
+        if isinstance(size, _headrace.Tensor):
+            return False
+    return True
 
 
 def broadcast(one, other):

@@ -5,22 +5,12 @@ NAMES = ("is_non_singular", "is_self_adjoint", "is_positive_definite", "is_squar
 
 def of(operator):
     """The hints of an operator by name, for another that has the same ones."""
-    return {
-        "is_non_singular": operator.is_non_singular,
-        "is_self_adjoint": operator.is_self_adjoint,
-        "is_positive_definite": operator.is_positive_definite,
-        "is_square": operator.is_square,
-    }
+    return {name: getattr(operator, name) for name in NAMES}
 
 
 def in_dict(given):
     """Those of a dict, a dict of their own."""
-    return {
-        "is_non_singular": given["is_non_singular"],
-        "is_self_adjoint": given["is_self_adjoint"],
-        "is_positive_definite": given["is_positive_definite"],
-        "is_square": given["is_square"],
-    }
+    return {name: given[name] for name in NAMES}
 
 
 def check(hints, name, message):
