@@ -1,7 +1,6 @@
 """tools/check_layers.py refuses what Python's floors forbid."""
 
 import pathlib
-import sys
 
 import pytest
 

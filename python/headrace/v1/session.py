@@ -314,8 +314,9 @@ class BaseSession:
             results = self._run_core(plan, feeds, values, run, run_metadata)
         except DeadlineExceededError as e:
             if run.timeout:
+                # TensorFlow's words, and what was waited for.
                 text = "Graph execution error:\n\nTimed out waiting for notification"
-                raise DeadlineExceededError._of(text) from e
+                raise DeadlineExceededError._of(f"{text}\n{e.message}") from e
             raise
         except OpError as e:
             call_stacks.explain_session(e, self._graph)

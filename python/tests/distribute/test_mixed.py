@@ -7,7 +7,6 @@ cluster of Headrace alone is tested.
 import json
 import os
 import subprocess
-import sys
 
 import processes
 import pytest

@@ -8,7 +8,6 @@ groups of Headrace alone are tested.
 import json
 import os
 import subprocess
-import sys
 
 import processes
 import pytest

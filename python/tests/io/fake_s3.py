@@ -1,21 +1,20 @@
 """An S3 server for tests: one bucket, objects in memory, signatures checked, pages of
-three keys. `python fake_s3.py` prints its address and serves. Of a process of its own,
-as what reads files here may hold the interpreter meanwhile."""
+three keys. `python fake_s3.py` prints its address and serves."""
 
 import hashlib
 import hmac
 import json
 import re
-import subprocess
-import sys
 import threading
 import time
 import urllib.request
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
+
+from fake_server import FakeServer, serve
 
 KEY, SECRET = "AKIDTEST", "secret/+key"
 _PAGE = 3
@@ -257,14 +256,11 @@ class _Fake:
         self.lock = threading.Lock()
 
 
-class FakeS3:
+class FakeS3(FakeServer):
     """A server that runs until close(): its bucket is "bucket"."""
 
     def __init__(self):
-        self._process = subprocess.Popen(
-            [sys.executable, __file__], stdout=subprocess.PIPE, text=True
-        )
-        self.url = self._process.stdout.readline().strip()
+        super().__init__(__file__)
 
     def settings(self):
         """Environment variables that lead to it."""
@@ -286,19 +282,6 @@ class FakeS3:
         with urllib.request.urlopen(request) as answer:
             return json.load(answer)
 
-    def close(self):
-        """Ends it."""
-        self._process.kill()
-        self._process.wait()
-        self._process.stdout.close()
-
-
-def _main():
-    handler = type("Handler", (_Handler,), {"fake": _Fake()})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    print(f"http://127.0.0.1:{server.server_port}", flush=True)
-    server.serve_forever()
-
 
 if __name__ == "__main__":
-    _main()
+    serve(_Handler, _Fake())

@@ -1,5 +1,5 @@
-"""Files of the file systems that paths name: ram://, an S3 server of this process, and
-an HDFS that tools/hdfs.sh has started (eval "$(tools/hdfs.sh start)"); without one, its
+"""Files of the file systems that paths name: ram://, servers of S3 and WebHDFS that stand in
+for real ones, and an HDFS that tools/hdfs.sh has started (eval "$(tools/hdfs.sh start)"); without one, its
 tests are skipped. HEADRACE_TEST_S3=s3://bucket/folder names a real S3, as the AWS tools'
 variables lead to it."""
 
@@ -13,6 +13,7 @@ import time
 import headrace as tf
 import numpy as np
 import pytest
+from fake_hdfs import FakeHdfs
 from fake_s3 import FakeS3
 
 gfile, errors = tf.io.gfile, tf.errors
@@ -23,26 +24,35 @@ needs_hdfs = pytest.mark.skipif(
 )
 
 
-@pytest.fixture
-def fake_s3(monkeypatch):
-    fake = FakeS3()
+def _lead_to(fake, place, monkeypatch):
     for name, value in fake.settings().items():
         monkeypatch.setenv(name, value)
-    yield "s3://bucket"
+    yield place
     fake.close()
+
+
+@pytest.fixture
+def fake_s3(monkeypatch):
+    yield from _lead_to(FakeS3(), "s3://bucket", monkeypatch)
+
+
+@pytest.fixture
+def fake_hdfs(monkeypatch):
+    yield from _lead_to(FakeHdfs(), "hdfs://stand-in", monkeypatch)
 
 
 @pytest.fixture(
     params=[
         "ram:/",
         "fake_s3",
+        "fake_hdfs",
         pytest.param(HDFS, marks=needs_hdfs, id="hdfs"),
         pytest.param(S3, marks=pytest.mark.skipif(not S3, reason="no S3"), id="s3"),
     ]
 )
 def root(request):
     place = request.param
-    if place == "fake_s3":
+    if place in ("fake_s3", "fake_hdfs"):
         place = request.getfixturevalue(place)
     folder = f"{place}/headrace-test-{os.getpid()}"
     gfile.makedirs(folder)
@@ -223,6 +233,39 @@ def test_summaries_and_models(root):
     tf.saved_model.save(module, f"{root}/m")
     assert float(tf.saved_model.load(f"{root}/m").f(tf.constant(3.0))) == 6.0
     assert tf.saved_model.contains_saved_model(f"{root}/m")
+
+
+def test_s003_c42_training_data_lie_on_hdfs(fake_hdfs):
+    """A model trains on records of two files, and goes on from its checkpoint there."""
+    x = np.linspace(-1, 1, 64, dtype=np.float32)
+    for part in range(2):
+        with tf.io.TFRecordWriter(f"{fake_hdfs}/data/part-{part}") as writer:
+            for value in x[part::2]:
+                writer.write(np.array([value, 3 * value + 1], np.float32).tobytes())
+    assert gfile.listdir(f"{fake_hdfs}/data") == ["part-0", "part-1"]
+
+    def trained(epochs):
+        w, b = tf.Variable(0.0), tf.Variable(0.0)
+        optimizer = tf.keras.optimizers.SGD(0.3)
+        checkpoint = tf.train.Checkpoint(w=w, b=b, optimizer=optimizer)
+        manager = tf.train.CheckpointManager(checkpoint, f"{fake_hdfs}/run", 2)
+        found = manager.restore_or_initialize()
+        files = tf.data.Dataset.list_files(f"{fake_hdfs}/data/*", shuffle=False)
+        records = files.interleave(tf.data.TFRecordDataset, cycle_length=2)
+        rows = records.map(lambda r: tf.io.decode_raw(r, tf.float32)).batch(16)
+        for row in rows.repeat(epochs):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((w * row[:, 0] + b - row[:, 1]) ** 2)
+            gradients = tape.gradient(loss, [w, b])
+            optimizer.apply_gradients(zip(gradients, [w, b]))
+        manager.save()
+        return found, float(w), float(b), int(optimizer.iterations)
+
+    found, _, _, steps = trained(5)
+    assert found is None and steps == 20
+    found, w, b, steps = trained(10)
+    assert found == f"{fake_hdfs}/run/ckpt-1" and steps == 60
+    assert abs(w - 3) < 0.01 and abs(b - 1) < 0.01
 
 
 _WRITER = """

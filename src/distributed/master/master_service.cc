@@ -137,6 +137,14 @@ Status Release(Master& master, const ReleaseCallableRequest& request) {
   return session->ReleaseCallable(request.handle());
 }
 
+// Until when a master waits for tasks, so that its answer, which names those
+// that did not come, arrives before its caller gives up.
+Clock::time_point BeforeCallerGivesUp(Clock::time_point deadline) {
+  if (deadline == Clock::time_point::max()) return deadline;
+  constexpr Clock::duration kOnTheWay = std::chrono::milliseconds(100);
+  return deadline - std::min(kOnTheWay, (deadline - Clock::now()) / 10);
+}
+
 // A method for both kinds of clients.
 struct MasterMethod {
   Method method;
@@ -153,7 +161,7 @@ void Add(MasterTable* table, const char* name, F f) {
   MasterMethod& added = (*table)[name];
   added.method = OnThread<Request, Response>(
       [f](CallScope& scope, const Request& in, Response* out) {
-        return f(in, scope.call->deadline(), out);
+        return f(in, BeforeCallerGivesUp(scope.call->deadline()), out);
       });
   added.call = [f, name](const google::protobuf::MessageLite& request,
                          Clock::time_point deadline,

@@ -55,8 +55,22 @@ void Step::Start(StepPart& part, Calls& calls) {
   for (const auto& [key, to] : part.fetches) request.add_recv_key(key);
   calls.Start(*part.task->channel, absl::StrCat(kWorkerService, "RunGraph"),
               WriteMessage(request), {}, [&part](const Answer& answer) {
+                const auto code = static_cast<absl::StatusCode>(answer.code);
+                part.has_answered = code != absl::StatusCode::kCancelled;
                 return From(part.task->name, ReadRun(answer, &part));
               });
+}
+
+Status Step::NameSilent(const Status& s) const {
+  std::string names;
+  for (const StepPart& part : parts_) {
+    if (!part.task->channel || part.has_answered) continue;
+    absl::StrAppend(&names, names.empty() ? "" : ", ",
+                    part.task->name.ToString());
+  }
+  if (names.empty()) return s;
+  return Status(s.code(),
+                absl::StrCat(s.message(), "; no answer yet of ", names));
 }
 
 Status Step::RunHere(StepPart& part, const CancellationToken* token) {
@@ -96,7 +110,8 @@ Status Step::Run() {
     const Status s = RunHere(*own, &token);
     if (!s.ok()) calls.Fail(From(own->task->name, s));
   }
-  return calls.Wait();
+  const Status s = calls.Wait();
+  return absl::IsDeadlineExceeded(s) ? NameSilent(s) : s;
 }
 
 void Step::TakeStats(tensorflow::StepStats* stats) {

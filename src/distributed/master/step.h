@@ -19,6 +19,7 @@ struct StepPart {
   std::vector<std::pair<std::string, Tensor>> feeds;     // by key
   std::vector<std::pair<std::string, Tensor*>> fetches;  // and where to
   tensorflow::StepStats stats;
+  bool has_answered = false;  // the other task, before the step had an error
 };
 
 // For one thread.
@@ -41,6 +42,8 @@ class Step {
 
  private:
   void Start(StepPart& part, Calls& calls);
+  // A deadline's error, with the tasks whose answers it did not wait for.
+  Status NameSilent(const Status& s) const;
   Status RunHere(StepPart& part, const CancellationToken* token);
 
   Worker& worker_;

@@ -16,6 +16,8 @@ namespace {
 
 // What a close may take: the master may be gone.
 constexpr std::chrono::seconds kCloseTime{2};
+// What the answer of a step that has run out of time may take.
+constexpr std::chrono::milliseconds kAnswerTime{100};
 
 class RemoteStub : public MasterStub {
  public:
@@ -48,10 +50,12 @@ class RemoteStub : public MasterStub {
     for (const std::string& f : r.fetches) request.add_fetch(f);
     for (const std::string& t : r.targets) request.add_target(t);
     *request.mutable_options() = r.options;
-    // Servers of TensorFlow leave it to the caller.
+    // Servers of TensorFlow leave it to the caller; ours say what was waited
+    // for, when the time has come.
     CallOptions options;
     if (const int64_t ms = r.options.timeout_in_ms(); ms > 0) {
-      options.deadline = Clock::now() + std::chrono::milliseconds(ms);
+      options.deadline =
+          Clock::now() + std::chrono::milliseconds(ms) + kAnswerTime;
     }
     tensorflow::RunStepResponse response;
     HR_RETURN_IF_ERROR(CallAndWait(*channel_,

@@ -3,7 +3,6 @@
 import pickle
 
 import headrace as tf
-import numpy as np
 import pytest
 import servers
 

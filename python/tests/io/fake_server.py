@@ -1,0 +1,30 @@
+"""Servers that tests talk with: of a process of its own, as what reads files here may hold
+the interpreter meanwhile."""
+
+import subprocess
+import sys
+from http.server import ThreadingHTTPServer
+
+
+class FakeServer:
+    """The program of a file, `python FILE`, until close(). It prints its address."""
+
+    def __init__(self, file):
+        self._process = subprocess.Popen(
+            [sys.executable, file], stdout=subprocess.PIPE, text=True
+        )
+        self.url = self._process.stdout.readline().strip()
+
+    def close(self):
+        """Ends it."""
+        self._process.kill()
+        self._process.wait()
+        self._process.stdout.close()
+
+
+def serve(handler, fake):
+    """What such a program does: `handler` answers, and finds what is kept as `fake`."""
+    bound = type("Handler", (handler,), {"fake": fake})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), bound)
+    print(f"http://127.0.0.1:{server.server_port}", flush=True)
+    server.serve_forever()
