@@ -177,6 +177,40 @@ TEST(Overlap, AStepThatWaitsAloneTakesNoThread) {
   EXPECT_EQ(p.Plan({y})->num_overlapping(), 0);
 }
 
+// As gradients are sent while others are computed: the calls that wait begin
+// when what they take is there, though they were written last.
+TEST(Overlap, CallsThatWaitBeginEarly) {
+  Plain p;
+  Value x = p.Feed({200, 200}), left = x;
+  Values sums;
+  p.Build([&](OpScope& s) {
+    Values gradients;
+    for (int i = 0; i < 4; ++i) {
+      left = s("MatMul", {left, left});  // a product: worth a thread
+      gradients.push_back(s("Neg", {left}));
+    }
+    for (const Value& g : {gradients[3], gradients[1], gradients[0]}) {
+      sums.push_back(s("TestPause", {s("Exp", {g})}, {{"us", int64_t{1}}}));
+    }
+    sums.push_back(left);
+  });
+  std::vector<Edge> fetches;
+  for (const Value& v : sums) fetches.push_back({v.node(), v.index()});
+  StatusOr<Program> made =
+      MakeProgram(*p.builder.graph(), p.feeds, fetches, {}, nullptr, nullptr);
+  ASSERT_TRUE(made.ok()) << made.status();
+  for (Call& call : made->calls) ASSERT_TRUE(BindCall(call).ok());
+  ASSERT_TRUE(FindOverlap(*made).any());
+  std::vector<std::string> order;
+  for (const Call& call : made->calls) {
+    const std::string& op = call.op->name();
+    if (op == "MatMul" || op == "TestPause") order.push_back(op);
+  }
+  EXPECT_EQ(order, (std::vector<std::string>{"MatMul", "TestPause", "MatMul",
+                                             "TestPause", "MatMul", "MatMul",
+                                             "TestPause"}));
+}
+
 TEST(Overlap, BodiesOfFunctionsRunOneByOne) {
   FunctionPtr f = Traced("body", {{DType::kFloat, {2}}},
                          [](OpScope& s, const Values& in) -> Values {

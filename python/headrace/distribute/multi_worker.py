@@ -315,7 +315,8 @@ class CollectiveAllReduceExtended(mirrored.MirroredExtended):
         return found
 
     def _sum_packs(self, sums):
-        """(number, sum of all workers) pairs: small tensors of one dtype go together."""
+        """(number, sum of all workers) pairs: small tensors of one dtype go together, the last
+        ones first, whose gradients are there first."""
         if self._several and self._workers.rings:
             return self._sum_as_tensorflow(sums)
         limit = self._workers.options.bytes_per_pack or _PACK_BYTES
@@ -328,7 +329,7 @@ class CollectiveAllReduceExtended(mirrored.MirroredExtended):
                 done.extend(self._sum_pack({i: sums[i] for i in pack}))
             pack.clear()
 
-        for i, value in sums.items():
+        for i, value in reversed(sums.items()):
             bytes_of = None
             if not isinstance(value, tf.IndexedSlices):
                 count = value.shape.num_elements()
