@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # tools/cluster.sh test|soak: all that several processes do together, with the real
-# components that can be had here: an HDFS (tools/hdfs.sh), an S3 (tools/s3.sh), a Slurm
-# (tools/slurm.sh), Debian's Open MPI and MPICH, TensorFlow where
+# components that can be had here: an HDFS (tools/hdfs.sh), an S3 (tools/s3.sh), a Kerberos
+# (tools/kerberos.sh), a Slurm (tools/slurm.sh), Debian's Open MPI and MPICH, TensorFlow where
 # HEADRACE_TENSORFLOW_PYTHON names a Python that has it, and torchrun where it is found or
 # HEADRACE_TORCHRUN names it. What cannot be had is left out, and said. soak: HEADRACE_KILLS (20) deaths of each kind, with another seed each time.
 # Ends non-zero when any part fails, after all have run.
@@ -9,8 +9,9 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 way=${1:?test or soak}
 failed=() left_out=()
-hdfs=$PWD/.hdfs s3=$PWD/.s3 slurm=$PWD/.slurm
+hdfs=$PWD/.hdfs s3=$PWD/.s3 slurm=$PWD/.slurm kerberos=$PWD/.kerberos
 trap 'bash tools/hdfs.sh stop "$hdfs" >/dev/null 2>&1; bash tools/s3.sh stop "$s3"
+      bash tools/kerberos.sh stop "$kerberos"
       bash tools/slurm.sh stop "$slurm"' EXIT
 
 part() {  # name command...
@@ -32,6 +33,11 @@ if setting=$(bash tools/s3.sh start "$s3"); then
   eval "$setting"
 else
   left_out+=("files of a real S3: tools/s3.sh did not start one, see above")
+fi
+if setting=$(bash tools/kerberos.sh start "$kerberos"); then
+  eval "$setting"
+else
+  left_out+=("files of an HDFS that asks for Kerberos: tools/kerberos.sh did not start one")
 fi
 if setting=$(bash tools/slurm.sh start "$slurm"); then
   eval "$setting"
@@ -58,7 +64,7 @@ else
     ctest --test-dir build -R '^cc_(base|distributed|command)$' --output-on-failure
   part "strategies, servers and sessions" python_tests python/tests/distribute
   part "remote files" python_tests python/tests/io/test_remote_files.py \
-    python/tests/io/test_s3_files.py
+    python/tests/io/test_s3_files.py python/tests/io/test_kerberos.py
   part "digits on clusters" bash examples/cluster_digits.sh
   if [ -n "${HEADRACE_TEST_HDFS:-}" ]; then
     digits=$HEADRACE_TEST_HDFS/examples/digits.bin

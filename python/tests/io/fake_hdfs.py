@@ -1,7 +1,12 @@
 """An HDFS for tests, as its NameNode and DataNode answer WebHDFS: files in memory, DataNodes
-to which requests are redirected. `python fake_hdfs.py` prints its address and serves."""
+to which requests are redirected. `python fake_hdfs.py` prints its address and serves; with a
+keytab as its argument the NameNode asks for Kerberos (Python's gssapi), and gives DataNodes'
+addresses with a token, as Hadoop's does."""
 
+import base64
 import json
+import os
+import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler
@@ -9,6 +14,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from fake_server import FakeServer, serve
 
+_TOKEN = "a-token"
 _PACKAGES = {"FileNotFoundException": "java.io"}
 
 
@@ -53,6 +59,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
+        if status == 401:
+            self.send_header("WWW-Authenticate", "Negotiate")
+        elif self.proof is not None:
+            proof = base64.b64encode(self.proof).decode()
+            self.send_header("WWW-Authenticate", f"Negotiate {proof}")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -68,9 +79,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.query = dict(parse_qsl(target.query, keep_blank_values=True))
         self.at = unquote(target.path).removeprefix("/webhdfs/v1").rstrip("/") or "/"
         assert target.path.startswith("/webhdfs/v1/"), self.path
-        assert self.query.get("user.name"), self.path
         op = self.query["op"]
         try:
+            self._check_user()
             if op in ("OPEN", "CREATE", "APPEND") and "datanode" not in self.query:
                 return self._redirect(op)
             with self.fake.lock:
@@ -79,6 +90,19 @@ class _Handler(BaseHTTPRequestHandler):
             return self._json(r.body, r.status)
 
     do_GET = do_PUT = do_POST = do_DELETE = _serve
+
+    def _check_user(self):
+        self.proof = None
+        if self.query.get("delegation") == _TOKEN:
+            return
+        if self.fake.accepts is None:
+            assert self.query.get("user.name"), self.path
+            return
+        way, _, given = self.headers.get("Authorization", "").partition(" ")
+        if way != "Negotiate":
+            raise Refused(401, "AuthenticationException", "Authentication required")
+        user, self.proof = self.fake.accepts(base64.b64decode(given))
+        assert user == "ann@HEADRACE.TEST"
 
     def _read_body(self):
         if self.headers.get("Transfer-Encoding") != "chunked":
@@ -102,7 +126,8 @@ class _Handler(BaseHTTPRequestHandler):
                         403, "FileAlreadyExistsException", f"{self.at} exists"
                     )
         place = self.headers["Host"]
-        self._answer(307, Location=f"http://{place}{self.path}&datanode=1")
+        token = f"&delegation={_TOKEN}" if self.fake.accepts else ""
+        self._answer(307, Location=f"http://{place}{self.path}&datanode=1{token}")
 
     def _find(self):
         if self.at not in self.fake.entries:
@@ -201,16 +226,35 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class _Fake:
-    def __init__(self):
+    """`accepts`: from what a client shows to (its name, what the server shows); None: nothing
+    is asked for."""
+
+    def __init__(self, accepts=None):
         self.entries = {"/": _Entry()}
         self.lock = threading.Lock()
+        self.accepts = accepts
+
+
+def _kerberos(keytab):
+    import gssapi
+
+    os.environ["KRB5_KTNAME"] = keytab
+    own = gssapi.Credentials(usage="accept")
+
+    def accepts(shown):
+        context = gssapi.SecurityContext(creds=own, usage="accept")
+        answer = context.step(shown)
+        assert context.complete
+        return str(context.initiator_name), answer
+
+    return accepts
 
 
 class FakeHdfs(FakeServer):
     """A server that runs until close()."""
 
-    def __init__(self):
-        super().__init__(__file__)
+    def __init__(self, *arguments, **options):
+        super().__init__(__file__, *arguments, **options)
 
     def settings(self):
         """Environment variables that lead to it."""
@@ -222,4 +266,4 @@ class FakeHdfs(FakeServer):
 
 
 if __name__ == "__main__":
-    serve(_Handler, _Fake())
+    serve(_Handler, _Fake(*map(_kerberos, sys.argv[1:])))

@@ -7,11 +7,11 @@ from http.server import ThreadingHTTPServer
 
 
 class FakeServer:
-    """The program of a file, `python FILE`, until close(). It prints its address."""
+    """The program of a file, `python FILE ARGUMENTS`, until close(). It prints its address."""
 
-    def __init__(self, file):
+    def __init__(self, file, *arguments, python=sys.executable):
         self._process = subprocess.Popen(
-            [sys.executable, file], stdout=subprocess.PIPE, text=True
+            [python, file, *arguments], stdout=subprocess.PIPE, text=True
         )
         self.url = self._process.stdout.readline().strip()
 

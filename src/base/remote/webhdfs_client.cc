@@ -62,19 +62,19 @@ Status WebHdfsClient::Named(const std::string& path, const Status& s) const {
 Status WebHdfsClient::AskOnce(HttpRequest* request, HttpAnswer* answer) {
   request->negotiate = kerberos_ && options_.token.empty();
   HR_RETURN_IF_ERROR(http_->Do(*request, answer));
-  if (answer->status != 401 || request->negotiate || !options_.token.empty()) {
-    return OkStatus();
-  }
-  for (const auto& [name, value] : answer->headers) {
-    if (name == "www-authenticate" &&
-        absl::StartsWithIgnoreCase(value, "Negotiate")) {
-      kerberos_ = true;
+  if (answer->status != 401 || !options_.token.empty()) return OkStatus();
+  if (!request->negotiate) {
+    for (const auto& [name, value] : answer->headers) {
+      if (name == "www-authenticate" &&
+          absl::StartsWithIgnoreCase(value, "Negotiate")) {
+        kerberos_ = true;
+      }
     }
+    if (!kerberos_) return OkStatus();
+    request->negotiate = true;
+    HR_RETURN_IF_ERROR(http_->Do(*request, answer));
+    if (answer->status != 401) return OkStatus();
   }
-  if (!kerberos_) return OkStatus();
-  request->negotiate = true;
-  HR_RETURN_IF_ERROR(http_->Do(*request, answer));
-  if (answer->status != 401) return OkStatus();
   return PermissionDenied(
       "the NameNode asks for Kerberos and takes no ticket of this user (kinit; "
       "or a delegation token by HADOOP_TOKEN_FILE_LOCATION)");
