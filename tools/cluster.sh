@@ -24,7 +24,8 @@ part() {  # name command...
 
 python_tests() { bash tools/pytest.sh -q "$@"; }
 
-if setting=$(bash tools/hdfs.sh start "$hdfs"); then
+# Files of several blocks.
+if setting=$(HDFS_BLOCK=$((1 << 20)) bash tools/hdfs.sh start "$hdfs"); then
   eval "$setting"
 else
   left_out+=("files of a real HDFS: tools/hdfs.sh did not start one, see above")
@@ -44,6 +45,8 @@ if setting=$(bash tools/slurm.sh start "$slurm"); then
 else
   left_out+=("tasks that srun starts: tools/slurm.sh did not start one, see above")
 fi
+command -v hdfs >/dev/null || apt-get install -y -q hdfs-cli >/dev/null 2>&1 ||
+  left_out+=("files of an HDFS that another client reads: hdfs-cli cannot be installed")
 for mpi in openmpi mpich; do
   command -v mpirun.$mpi >/dev/null ||
     apt-get install -y -q "$([ $mpi = mpich ] && echo mpich || echo openmpi-bin)" \
@@ -59,6 +62,8 @@ if [ "$way" = soak ]; then
   part "deaths" env HEADRACE_KILLS="${HEADRACE_KILLS:-20}" \
     HEADRACE_SEED="${HEADRACE_SEED:-$RANDOM}" \
     bash tools/pytest.sh -q -s python/tests/distribute/test_deaths.py
+  part "kills while saving to HDFS" env HEADRACE_HDFS_KILLS="${HEADRACE_HDFS_KILLS:-50}" \
+    bash tools/pytest.sh -q -s python/tests/io/test_remote_files.py -k killed
 else
   part "tasks, servers and collectives in C++" \
     ctest --test-dir build -R '^cc_(base|distributed|command)$' --output-on-failure
@@ -73,6 +78,8 @@ else
 tf.io.gfile.makedirs(sys.argv[1].rsplit(\"/\", 1)[0])
 tf.io.gfile.copy(\"examples/data/digits.bin\", sys.argv[1], overwrite=True)" "$CLUSTER_DATA" &&
         bash examples/cluster_digits.sh'
+    part "a DataNode dies while a file is read" env HEADRACE_TEST_HDFS_KILL=1 \
+      bash tools/pytest.sh -q python/tests/io/test_remote_files.py -k dies
   fi
 fi
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tools/hdfs.sh start|stop [FOLDER]: a real HDFS of this machine for tests: one NameNode
+# tools/hdfs.sh start|stop [FOLDER], tools/hdfs.sh shell FOLDER ARGUMENTS: a real HDFS of this machine for tests: one NameNode
 # and DataNodes of Hadoop 2.7.3, which the source package pyspark 2.4.8 of PyPI carries.
 # What that lacks is Debian's: a Java runtime and Jersey 1. FOLDER (./.hdfs) keeps all of it.
 #   HDFS_DATANODES=2     how many DataNodes; files have as many copies, three at most
@@ -7,6 +7,7 @@
 #   HDFS_BLOCK=134217728 bytes of a block
 #   HDFS_JARS=DIR        jars of an earlier start
 # "start" ends with a line that sets what the tests ask for: eval "$(tools/hdfs.sh start)".
+# "shell" is Hadoop's own client, in Java: shell .hdfs -put FILE hdfs://127.0.0.1:9820/FILE.
 set -euo pipefail
 command=${1:-}
 folder=$(mkdir -p "${2:-.hdfs}" && cd "${2:-.hdfs}" && pwd)
@@ -84,10 +85,9 @@ configure() {  # configure FOLDER PORT: of a server whose DataNode has that port
     dfs.heartbeat.interval 1 dfs.namenode.heartbeat.recheck-interval 2000
 }
 
-server() {  # server NAME CONFIGURATION CLASS [ARGUMENT ...], in the background
-  local name=$1 path=$2:$folder/conf:$jars/*
-  local class=$3
-  shift 3
+run_java() {  # run_java CONFIGURATION CLASS [ARGUMENT ...], in the place of this shell
+  local path=$1:$folder/conf:$jars/*
+  shift
   for jar in jersey1-core jersey1-server jersey1-servlet jsr311-api asm; do
     path+=:$java_jars/$jar.jar
   done
@@ -97,8 +97,13 @@ server() {  # server NAME CONFIGURATION CLASS [ARGUMENT ...], in the background
   done
   open+=(--add-exports java.security.jgss/sun.security.krb5=ALL-UNNAMED
          --add-opens java.security.jgss/sun.security.krb5=ALL-UNNAMED)
-  java -Xmx256m "${open[@]}" -cp "$path" "org.apache.hadoop.hdfs.server.$class" "$@" \
-    >"$folder/$name.log" 2>&1 </dev/null &
+  exec java -Xmx256m "${open[@]}" -cp "$path" "$@"
+}
+
+server() {  # server NAME CONFIGURATION CLASS [ARGUMENT ...], in the background
+  local name=$1 configuration=$2 class=org.apache.hadoop.hdfs.server.$3
+  shift 3
+  run_java "$configuration" "$class" "$@" >"$folder/$name.log" 2>&1 </dev/null &
   echo $! >"$folder/$name.pid"
 }
 
@@ -143,5 +148,6 @@ start() {
 case $command in
   start) start ;;
   stop) stop ;;
-  *) fail "usage: tools/hdfs.sh start|stop [FOLDER]" ;;
+  shell) run_java "$folder/conf" org.apache.hadoop.fs.FsShell "${@:3}" ;;
+  *) fail "usage: tools/hdfs.sh start|stop [FOLDER] | shell FOLDER ARGUMENTS" ;;
 esac
