@@ -1,4 +1,5 @@
 // Graphs on two tasks of one process, by sessions of one of them.
+#include <atomic>
 #include <thread>
 
 #include "distributed/local_transport.h"
@@ -19,7 +20,13 @@ constexpr char kWorkerTask[] = "/job:worker/task:0";
 class TwoTasks : public testing::Test {
  protected:
   void SetUp() override {
-    network_ = *LocalNetwork::Create();
+    LocalOptions options;
+    options.travel = [this](const std::string& from, const std::string&,
+                            size_t) {
+      if (from == "worker:1") ++sent_by_worker_;
+      return std::optional<Clock::duration>(Clock::duration::zero());
+    };
+    network_ = *LocalNetwork::Create(std::move(options));
     ps_ = Start("ps");
     worker_ = Start("worker");
   }
@@ -96,6 +103,7 @@ class TwoTasks : public testing::Test {
     return out;
   }
 
+  std::atomic<int> sent_by_worker_ = 0;  // messages
   std::shared_ptr<LocalNetwork> network_;
   std::vector<std::unique_ptr<Transport>> transports_;
   std::unique_ptr<Server> ps_, worker_;
@@ -149,6 +157,75 @@ TEST_F(TwoTasks, LargeTensorsComeInParts) {
 }
 
 // Steps of two sessions at the same time, and a stop of one.
+// What a step takes from one task is asked for once: small and large tensors,
+// strings, and what is made after others were sent.
+TEST_F(TwoTasks, ManyEdgesTakeFewCalls) {
+  constexpr int kEdges = 100;
+  const Shape large{1 << 19};
+  std::vector<Edge> here;
+  const auto add = [&](int i, Tensor value) {
+    const std::string n = absl::StrCat("v", i);
+    const DType dtype = value.dtype();
+    Edge e = Add(n.c_str(), "Const", {},
+                 {{"dtype", dtype}, {"value", std::move(value)}}, kPsTask);
+    if (dtype == DType::kFloat) {
+      e = Add((n + "n").c_str(), "Neg", {e}, {}, kPsTask);
+    }
+    here.push_back(Add((n + "h").c_str(), "Identity", {e}, {}, kWorkerTask));
+  };
+  for (int i = 0; i < kEdges; ++i) {
+    Tensor value = *Tensor::Allocate(DType::kFloat, Shape{i + 1});
+    for (int k = 0; k <= i; ++k) value.data<float>()[k] = i + k * 0.5f;
+    add(i, value);
+  }
+  Tensor big = *Tensor::Allocate(DType::kFloat, large);
+  for (int k = 0; k < 1 << 19; ++k) big.data<float>()[k] = k;
+  add(kEdges, big);
+  Tensor words = *Tensor::Allocate(DType::kString, Shape{2});
+  words.data<std::string>()[1] = "word";
+  add(kEdges + 1, words);
+  std::vector<std::string> fetches;
+  for (const Edge& e : here) fetches.push_back(e.node->name() + ":0");
+  auto session = Session(*worker_);
+  ASSERT_TRUE(Run(*session, fetches, {}).ok());
+  const int before = sent_by_worker_;
+  for (int turn = 0; turn < 3; ++turn) {
+    const auto out = Run(*session, fetches, {});
+    ASSERT_TRUE(out.ok()) << out.status();
+    for (int i = 0; i < kEdges; ++i) {
+      ASSERT_EQ((*out)[i].shape(), Shape({i + 1}));
+      EXPECT_EQ((*out)[i].data<float>()[i], -(i + i * 0.5f));
+    }
+    EXPECT_EQ((*out)[kEdges].data<float>()[77777], -77777);
+    EXPECT_EQ((*out)[kEdges + 1].data<std::string>()[1], "word");
+  }
+  EXPECT_LT(sent_by_worker_ - before, 3 * 20);
+}
+
+TEST_F(TwoTasks, ASenderThatDiesEndsWhatManyEdgesWaitFor) {
+  std::vector<std::string> fetches;
+  for (int i = 0; i < 3; ++i) {
+    const std::string n = absl::StrCat("q", i);
+    Edge queue =
+        Add(n.c_str(), "FIFOQueueV2", {},
+            {{"component_types", std::vector<DType>{DType::kFloat}}}, kPsTask);
+    Edge taken =
+        Add((n + "t").c_str(), "QueueDequeueV2", {queue},
+            {{"component_types", std::vector<DType>{DType::kFloat}}}, kPsTask);
+    Add((n + "h").c_str(), "Neg", {taken}, {}, kWorkerTask);
+    fetches.push_back(n + "h:0");
+  }
+  Constant("c", 1, kPsTask);
+  auto session = Session(*worker_);
+  ASSERT_TRUE(Run(*session, {"c:0"}, {}).ok());  // it has met both
+  Status ended;
+  std::thread waits([&] { ended = Run(*session, fetches, {}).status(); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  ps_.reset();
+  waits.join();
+  EXPECT_FALSE(ended.ok());
+}
+
 TEST_F(TwoTasks, StepsOverlapAndStop) {
   Edge q = Add("q", "FIFOQueueV2", {},
                {{"component_types", std::vector<DType>{DType::kFloat}},
@@ -179,6 +256,7 @@ TEST_F(TwoTasks, StepsOverlapAndStop) {
   EXPECT_TRUE(absl::IsCancelled(s)) << s;
   // And what waits on a task that stops.
   auto other = Session(*worker_);
+  EXPECT_TRUE(Run(*other, {"c:0"}, {}).ok());  // it has met both
   std::thread stopped([&] { s = Run(*other, {"there:0"}, {}).status(); });
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   ps_->Stop();

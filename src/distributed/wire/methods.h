@@ -65,6 +65,10 @@ HR_METHOD(GetStepSequence, kAtOnce)
 // Ours alone: RecvTensor's answer in parts (tensor_codec.h).
 inline constexpr RemoteMethod kPullTensor{"/headrace.WorkerService/PullTensor",
                                           kStep};
+// Ours alone: all small tensors that a step of one task takes from another
+// (gathered.h).
+inline constexpr RemoteMethod kPullTensors{
+    "/headrace.WorkerService/PullTensors", kStep};
 // Of collectives (src/distributed/collective): members find each other, and are
 // there for each other until one ends the group; both give each other one part;
 // one takes parts.

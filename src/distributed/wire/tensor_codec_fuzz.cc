@@ -1,9 +1,10 @@
-// Fuzz target: answers to RecvTensor, whole and in parts, must only ever give
-// errors or tensors that can be written again. The first byte says into what
-// pieces the rest is cut.
+// Fuzz target: answers to RecvTensor, whole and in parts, and parts of many
+// tensors must only ever give errors or tensors that can be written again. The
+// first byte says into what pieces the rest is cut.
 #include <cstdint>
 #include <cstdlib>
 
+#include "distributed/wire/gathered.h"
 #include "distributed/wire/tensor_codec.h"
 
 using headrace::distributed::Bytes;
@@ -37,6 +38,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         std::abort();
       }
     }
+  }
+  const auto many = ReadGathered(InPieces(text, piece));
+  if (many.ok()) {
+    GatheredWriter again;
+    for (const GatheredTensor& t : *many) {
+      if (t.received.tensor.num_elements() > 1 << 20) return 0;
+      if (!again.Add(t).ok()) return 0;
+    }
+    const auto same = ReadGathered(again.Take());
+    if (!same.ok() || same->size() != many->size()) std::abort();
   }
   // The first piece as the head of parts, the others as what follows it.
   TensorParts parts(1 << 20);

@@ -13,8 +13,7 @@ namespace {
 // answer: that it is to.
 constexpr char kTakesParts[] = "headrace-takes-parts";
 constexpr char kInParts[] = "headrace-in-parts";
-// A tensor of fewer bytes comes as one message: the second call costs more than
-// it gains.
+// The least bytes of a tensor that comes in parts.
 constexpr size_t kLeastInParts = size_t{1} << 20;
 // gRPC sends messages of this size at several times the rate of large ones.
 constexpr size_t kPart = size_t{1} << 20;
@@ -25,10 +24,6 @@ Bytes RequestOf(int64_t step, const std::string& key) {
   request.set_rendezvous_key(key);
   request.set_request_id(NewRequestId());
   return WriteMessage(request);
-}
-
-SentValue SentOf(ReceivedTensor received) {
-  return {std::move(received.tensor), received.is_dead};
 }
 
 // One tensor on its way here.
@@ -48,6 +43,20 @@ class Puller : public std::enable_shared_from_this<Puller> {
                             options,
                             [self = shared_from_this()](const Answer& answer) {
                               self->Answered(answer);
+                            }));
+  }
+  void TakeParts() {
+    CallOptions options;
+    options.on_part = [self = shared_from_this()](const Bytes& part,
+                                                  const auto& next) {
+      if (self->broken_.ok()) self->broken_ = self->parts_.Add(part);
+      if (self->broken_.ok()) return next();
+      self->Cancel();
+    };
+    Hold(2, channel_->Start(worker::kPullTensor.path, RequestOf(step_, key_),
+                            options,
+                            [self = shared_from_this()](const Answer& answer) {
+                              self->EndParts(StatusOf(answer));
                             }));
   }
   void Cancel() {
@@ -88,21 +97,6 @@ class Puller : public std::enable_shared_from_this<Puller> {
     if (Status s = StatusOf(answer); !s.ok()) return End(std::move(s));
     if (answer.metadata.contains(kInParts)) return TakeParts();
     End(DecodeReceived(answer.body));
-  }
-
-  void TakeParts() {
-    CallOptions options;
-    options.on_part = [self = shared_from_this()](const Bytes& part,
-                                                  const auto& next) {
-      if (self->broken_.ok()) self->broken_ = self->parts_.Add(part);
-      if (self->broken_.ok()) return next();
-      self->Cancel();
-    };
-    Hold(2, channel_->Start(worker::kPullTensor.path, RequestOf(step_, key_),
-                            options,
-                            [self = shared_from_this()](const Answer& answer) {
-                              self->EndParts(StatusOf(answer));
-                            }));
   }
 
   void EndParts(Status s) {
@@ -147,13 +141,6 @@ void Give(
   call->OnCancel([worker, forget = std::move(forget)] { forget(); });
 }
 
-ReceivedTensor ReceivedOf(SentValue value) {
-  ReceivedTensor received;
-  received.tensor = std::move(value.tensor);
-  received.is_dead = value.dead;
-  return received;
-}
-
 // Parts of an answer, sent one behind the other.
 struct Sending : std::enable_shared_from_this<Sending> {
   void Next() {
@@ -170,11 +157,32 @@ struct Sending : std::enable_shared_from_this<Sending> {
 
 }  // namespace
 
+bool GoesInParts(const SentValue& value) {
+  return !value.dead && IsPlain(value.tensor.dtype()) &&
+         value.tensor.bytes() >= kLeastInParts;
+}
+
+ReceivedTensor ReceivedOf(SentValue value) {
+  ReceivedTensor received;
+  received.tensor = std::move(value.tensor);
+  received.is_dead = value.dead;
+  return received;
+}
+
+SentValue SentOf(ReceivedTensor received) {
+  return {std::move(received.tensor), received.is_dead};
+}
+
 std::function<void()> Pull(std::shared_ptr<Channel> channel, int64_t step,
-                           const std::string& key, LocalRendezvous::Done done) {
+                           const std::string& key, LocalRendezvous::Done done,
+                           bool known_large) {
   const auto puller =
       std::make_shared<Puller>(std::move(channel), step, key, std::move(done));
-  puller->Begin();
+  if (known_large) {
+    puller->TakeParts();
+  } else {
+    puller->Begin();
+  }
   return [puller] { puller->Cancel(); };
 }
 
@@ -185,8 +193,7 @@ void AnswerReceive(const std::shared_ptr<Worker>& worker,
   Give(worker, call, request,
        [worker, call, takes_parts](const tensorflow::RecvTensorRequest& asked,
                                    SentValue value) {
-         if (takes_parts && !value.dead && IsPlain(value.tensor.dtype()) &&
-             value.tensor.bytes() >= kLeastInParts) {
+         if (takes_parts && GoesInParts(value)) {
            // It waits for the second call.
            Status s = worker->SendAgain(asked, std::move(value));
            Answer answer = AnswerOf(s);

@@ -54,7 +54,7 @@ Status CheckDevices(const tensorflow::GraphDef& def,
 }
 
 // The key of a node that is an end of an edge.
-StatusOr<std::string> KeyOfEnd(const Node& n) {
+StatusOr<RendezvousKey> KeyOfEnd(const Node& n) {
   DeviceName from, to;
   if (!DeviceName::Parse(n.op().string_attr("send_device"), &from) ||
       !DeviceName::Parse(n.op().string_attr("recv_device"), &to) ||
@@ -63,8 +63,7 @@ StatusOr<std::string> KeyOfEnd(const Node& n) {
   }
   const int64_t incarnation = n.op().int_attr("send_device_incarnation");
   return RendezvousKey::Of(from, static_cast<uint64_t>(incarnation), to,
-                           n.op().string_attr("tensor_name"))
-      .text;
+                           n.op().string_attr("tensor_name"));
 }
 
 }  // namespace
@@ -97,12 +96,14 @@ Status RegisteredGraph::FindEnds() {
     for (const Edge& e : n.inputs()) read.insert(e.node);
     read.insert(n.control_inputs().begin(), n.control_inputs().end());
   }
+  bool has_loops = false;
   for (int i = 0; i < graph_->num_nodes(); ++i) {
     Node* n = graph_->node(i);
     const bool sends = n->def().Is(kSendRole);
     const bool receives = n->def().Is(kReceiveRole);
     if ((sends || receives) && n->op().bool_attr("client_terminated")) {
-      HR_ASSIGN_OR_RETURN(const std::string key, KeyOfEnd(*n));
+      HR_ASSIGN_OR_RETURN(const RendezvousKey end, KeyOfEnd(*n));
+      const std::string& key = end.text;
       auto& at = sends ? fetch_at_ : feed_at_;
       auto& ends = sends ? fetches_ : feeds_;
       if (!at.emplace(key, static_cast<int>(ends.size())).second) {
@@ -110,10 +111,14 @@ Status RegisteredGraph::FindEnds() {
       }
       ends.push_back(sends ? n->input(0) : Edge{n, 0});
       client_ends_.push_back(n);
-    } else if (n->def().is_stateful || !read.contains(n)) {
-      targets_.push_back(n);
+      continue;
     }
+    if (n->def().is_stateful || !read.contains(n)) targets_.push_back(n);
+    has_loops |= n->def().Is(OpRole::kEnter);
+    if (!receives) continue;
+    HR_ASSIGN_OR_RETURN(receives_.emplace_back(), KeyOfEnd(*n));
   }
+  if (has_loops) receives_.clear();
   return OkStatus();
 }
 

@@ -29,29 +29,64 @@ void StepRendezvous::Begin(const RendezvousKey& key) {
     if (!begun_.insert(key.text).second) return;
     fetch = fetch_;
   }
-  std::function<void()> end =
-      fetch(key, [weak = weak_from_this(), key](StatusOr<SentValue> value) {
-        const auto self = weak.lock();
-        if (!self) return;
-        {
-          MutexLock lock(self->fetch_mutex_);
-          self->ends_.erase(key.text);
-        }
-        if (value.ok()) {
-          self->Send(key, *std::move(value)).IgnoreError();
-        } else {
-          self->Abort(value.status());
-        }
-      });
+  KeepEnd(key.text,
+          fetch(key, [weak = weak_from_this(), key](StatusOr<SentValue> value) {
+            const auto self = weak.lock();
+            if (!self) return;
+            {
+              MutexLock lock(self->fetch_mutex_);
+              self->ends_.erase(key.text);
+            }
+            self->Came(key, std::move(value));
+          }));
+}
+
+void StepRendezvous::Came(const RendezvousKey& key, StatusOr<SentValue> value) {
+  if (value.ok()) {
+    Send(key, *std::move(value)).IgnoreError();
+  } else {
+    Abort(value.status());
+  }
+}
+
+void StepRendezvous::KeepEnd(const std::string& name,
+                             std::function<void()> end) {
   {
     // It may have come by now: what ends it then does nothing.
     MutexLock lock(fetch_mutex_);
     if (!over_) {
-      ends_.emplace(key.text, std::move(end));
+      ends_.emplace(name, std::move(end));
       return;
     }
   }
   end();
+}
+
+void StepRendezvous::Expect(const std::vector<RendezvousKey>& keys,
+                            const FetchMany& fetch_many) {
+  std::map<std::string, std::vector<const RendezvousKey*>> by_task;
+  {
+    MutexLock lock(fetch_mutex_);
+    if (over_) return;
+    for (const RendezvousKey& key : keys) {
+      if (key.source.SameTask(task_) || begun_.contains(key.text)) continue;
+      by_task[key.source.Task().ToString()].push_back(&key);
+    }
+    std::erase_if(by_task, [](const auto& t) { return t.second.size() == 1; });
+    for (const auto& [task, of_task] : by_task) {
+      for (const RendezvousKey* key : of_task) begun_.insert(key->text);
+    }
+  }
+  for (const auto& [task, of_task] : by_task) {
+    auto copies = std::make_shared<std::vector<RendezvousKey>>();
+    for (const RendezvousKey* key : of_task) copies->push_back(*key);
+    KeepEnd(task,
+            fetch_many(of_task, [weak = weak_from_this(), copies](
+                                    size_t at, StatusOr<SentValue> value) {
+              const auto self = weak.lock();
+              if (self) self->Came((*copies)[at], std::move(value));
+            }));
+  }
 }
 
 void StepRendezvous::Abort(Status why) {

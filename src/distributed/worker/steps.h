@@ -4,6 +4,8 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "runtime/rendezvous.h"
 
@@ -18,9 +20,18 @@ class StepRendezvous : public LocalRendezvous,
   using Fetch =
       std::function<std::function<void()>(const RendezvousKey& key, Done done)>;
 
+  // The same of several keys of one task, together: `done` has their places.
+  using FetchMany = std::function<std::function<void()>(
+      const std::vector<const RendezvousKey*>& keys,
+      std::function<void(size_t, StatusOr<SentValue>)> done)>;
+
   // How values of other tasks than `task` come, which is what this one is
   // called in the step; the first one counts.
   void SetFetch(Fetch fetch, DeviceName task);
+  // All these will be asked for: begins to fetch those of tasks that send
+  // several of them.
+  void Expect(const std::vector<RendezvousKey>& keys,
+              const FetchMany& fetch_many);
   StatusOr<bool> TryReceive(const RendezvousKey& key,
                             SentValue* value) override;
   void Await(const RendezvousKey& key, std::function<void()> ready) override;
@@ -29,6 +40,9 @@ class StepRendezvous : public LocalRendezvous,
  private:
   // Unless the value is of this task, or on its way.
   void Begin(const RendezvousKey& key);
+  void Came(const RendezvousKey& key, StatusOr<SentValue> value);
+  // Keeps what ends a fetch that began under that name, or calls it.
+  void KeepEnd(const std::string& name, std::function<void()> end);
 
   Mutex fetch_mutex_;
   DeviceName task_ ABSL_GUARDED_BY(fetch_mutex_);

@@ -8,6 +8,7 @@
 #include "base/timeline.h"
 #include "distributed/messages.h"
 #include "distributed/worker/pull.h"
+#include "distributed/worker/pull_many.h"
 #include "formats/step_stats.h"
 #include "graph/step_labels.h"
 
@@ -86,6 +87,7 @@ struct Worker::PartialRun {
 
 Worker::Worker(std::shared_ptr<Cluster> cluster, int processors, bool rings)
     : cluster_(std::move(cluster)),
+      among_own_(!rings),
       task_(DeviceName::OfTask(cluster_->def().job_name(),
                                cluster_->def().task_index())),
       common_(std::make_shared<Session>()) {
@@ -273,6 +275,23 @@ StepRendezvous::Fetch Worker::FetchFor(const std::shared_ptr<Session>& session,
   };
 }
 
+StepRendezvous::FetchMany Worker::FetchManyFor(
+    const std::shared_ptr<Session>& session, int64_t step) {
+  return [session, step](const std::vector<const RendezvousKey*>& keys,
+                         std::function<void(size_t, StatusOr<SentValue>)> done)
+             -> std::function<void()> {
+    const DeviceName& task = keys[0]->source;
+    const auto channel = session->ClusterNow()->ChannelOf(task);
+    if (!channel) {
+      done(0, InvalidArgument("No worker known as ", task.ToString()));
+      return [] {};
+    }
+    std::vector<std::string> texts;
+    for (const RendezvousKey* key : keys) texts.push_back(key->text);
+    return PullMany(channel, step, texts, std::move(done));
+  };
+}
+
 StatusOr<Worker::SessionState> Worker::StateOf(const std::string& handle) {
   HR_ASSIGN_OR_RETURN(const auto session, SessionOf(true, handle));
   return SessionState{session, session->resources, session->ClusterNow()};
@@ -296,6 +315,9 @@ Status Worker::Run(GraphRun run, GraphRunResult* result) {
   rendezvous->SetFetch(FetchFor(session, run.step), session->TaskNow());
   if (run.is_partial) {
     return RunPart(run, session, graph, rendezvous, result);
+  }
+  if (among_own_ && graph->receives().size() > 1) {
+    rendezvous->Expect(graph->receives(), FetchManyFor(session, run.step));
   }
   const RunServices services = ServicesOf(*session, *graph, run.step);
   const RendezvousScope meeting(rendezvous.get());

@@ -112,6 +112,8 @@ class Worker {
                          int64_t step) const;
   StepRendezvous::Fetch FetchFor(const std::shared_ptr<Session>& session,
                                  int64_t step);
+  StepRendezvous::FetchMany FetchManyFor(
+      const std::shared_ptr<Session>& session, int64_t step);
   Status RunWhole(GraphRun& run, RegisteredGraph& graph,
                   const RunServices& services, GraphRunResult* result);
   Status RunPart(GraphRun& run, std::shared_ptr<Session> session,
@@ -120,6 +122,7 @@ class Worker {
                  GraphRunResult* result);
 
   const std::shared_ptr<Cluster> cluster_;
+  const bool among_own_;  // no task of the cluster may be TensorFlow's
   const DeviceName task_;
   std::vector<tensorflow::DeviceAttributes> devices_;
   std::vector<DeviceName> device_names_;

@@ -5,6 +5,7 @@
 #include "distributed/service.h"
 #include "distributed/wire/methods.h"
 #include "distributed/worker/pull.h"
+#include "distributed/worker/pull_many.h"
 #include "tensor/tensor_proto.h"
 
 namespace headrace::distributed {
@@ -124,6 +125,10 @@ std::map<std::string, Method> WorkerMethods(std::shared_ptr<Worker> w) {
   methods[worker::kPullTensor.path] =
       [w](const std::shared_ptr<ServerCall>& call, const Bytes& bytes) {
         AnswerPull(w, call, bytes);
+      };
+  methods[worker::kPullTensors.path] =
+      [w](const std::shared_ptr<ServerCall>& call, const Bytes& bytes) {
+        AnswerPullMany(w, call, bytes);
       };
   // Answers are not kept for those who ask again.
   add("MarkRecvFinished",

@@ -4,7 +4,9 @@
 #include <thread>
 
 #include "distributed/test_call.h"
+#include "distributed/wire/methods.h"
 #include "gtest/gtest.h"
+#include "headrace/worker.pb.h"
 #include "tensor/tensor_proto.h"
 
 namespace headrace::distributed {
@@ -215,6 +217,32 @@ TEST_F(WorkerServiceTest, BadRequestsHaveUpstreamsWords) {
                      ->answer()),
         Unimplemented(name));
   }
+}
+
+TEST_F(WorkerServiceTest, ManyThatAreAskedForTogether) {
+  GetStatusResponse status;
+  ASSERT_TRUE(Call("GetStatus", GetStatusRequest(), &status).ok());
+  PullTensorsRequest pull;
+  pull.set_step_id(9);
+  const auto ask = [&] {
+    return StartCall(methods_, worker::kPullTensors.path,
+                     pull.SerializeAsString());
+  };
+  EXPECT_EQ(ask()->answer().code, 0);  // for nothing
+  pull.set_request_id(5);
+  pull.add_rendezvous_key(Key(kOther, "edge_1_b"));
+  pull.add_rendezvous_key(Key(kOther, "edge_2_b"));
+  // Who goes leaves nothing behind.
+  const auto waits = ask();
+  EXPECT_FALSE(waits->ended());
+  waits->Cancel();
+  EXPECT_TRUE(absl::IsAborted(StatusOf(ask()->answer())));  // once alone
+  pull.set_request_id(6);
+  pull.add_rendezvous_key("no key");
+  const Status refused = StatusOf(ask()->answer());
+  EXPECT_EQ(refused.message(), "Invalid  rendezvous key: no key");
+  EXPECT_TRUE(absl::IsInvalidArgument(StatusOf(
+      StartCall(methods_, worker::kPullTensors.path, "\xff")->answer())));
 }
 
 TEST_F(WorkerServiceTest, WhoIsGoneWaitsNoLonger) {

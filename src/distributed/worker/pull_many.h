@@ -1,0 +1,30 @@
+// PullTensors, between tasks of ours: a step asks another task once for all
+// that it takes from there, and gets what is there as it comes, many tensors a
+// message. A thousand small variables cost one call, where RecvTensor needs a
+// thousand.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "distributed/transport.h"
+#include "distributed/worker/steps.h"
+#include "distributed/worker/worker.h"
+
+namespace headrace::distributed {
+
+// Begins to take what the step sends under these keys; `done` is called once
+// for each, with its place among them. What ends it.
+std::function<void()> PullMany(
+    std::shared_ptr<Channel> channel, int64_t step,
+    const std::vector<std::string>& keys,
+    std::function<void(size_t key, StatusOr<SentValue>)> done);
+
+// The method of the side that gives.
+void AnswerPullMany(const std::shared_ptr<Worker>& worker,
+                    const std::shared_ptr<ServerCall>& call,
+                    const Bytes& request);
+
+}  // namespace headrace::distributed
