@@ -92,7 +92,7 @@ class Network:
         self._keeper.stdout.close()
 
     def address(self, node):
-        return _address(node)
+        return address_of(node)
 
     def on(self, node, command):
         """The command that runs a command on a node."""
@@ -106,7 +106,7 @@ class Network:
         _run("ip", "-n", _switch(self.name), "link", "set", f"p{node}", "up")
 
 
-def _address(node):
+def address_of(node):
     return f"10.97.0.{node + 1}"
 
 
@@ -142,7 +142,7 @@ def _make(name, nodes, rate, forwards):
         _run("ip", "netns", "add", node)
         ends = ("eth0", "netns", node, "type", "veth")
         _run("ip", "link", "add", *ends, "peer", "name", f"p{i}", "netns", switch)
-        _run("ip", "-n", node, "addr", "add", _address(i) + "/24", "dev", "eth0")
+        _run("ip", "-n", node, "addr", "add", address_of(i) + "/24", "dev", "eth0")
         bridge = f"b{i if forwards else 0}"
         _run("ip", "-n", switch, "link", "set", f"p{i}", "master", bridge, "up")
         for device in ("lo", "eth0"):
