@@ -4,17 +4,34 @@
 #pragma once
 
 #include <memory>
+#include <set>
+#include <string>
 
+#include "base/mutex.h"
 #include "distributed/transport.h"
 #include "distributed/worker/steps.h"
 #include "distributed/worker/worker.h"
 
 namespace headrace::distributed {
 
+// The keys, of some thousands, whose last value came in parts: the next one is
+// asked for in parts at once, which saves a call there and back. Thread-safe.
+class LargeValues {
+ public:
+  bool Has(const std::string& key) const;
+  void Came(const std::string& key, size_t bytes);
+
+ private:
+  mutable Mutex mutex_;
+  std::set<std::string> keys_ ABSL_GUARDED_BY(mutex_);
+};
+
 // Begins to take what the step sends under the key; `done` is called once. What
-// ends it.
+// ends it. `large`, of steps of the same graphs, may be null.
 std::function<void()> Pull(std::shared_ptr<Channel> channel, int64_t step,
-                           const std::string& key, LocalRendezvous::Done done);
+                           const std::string& key,
+                           std::shared_ptr<LargeValues> large,
+                           LocalRendezvous::Done done);
 
 // The methods of the side that gives.
 void AnswerReceive(const std::shared_ptr<Worker>& worker,
