@@ -127,6 +127,47 @@ def test_a_link_has_its_rate_and_delay(delays):
     assert 0.95 * least < sending < 2 * least
 
 
+_COUNTS = """
+import socket, sys
+listener = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+listener.bind((sys.argv[1], PORT))
+print("ready", flush=True)
+count = 0
+listener.settimeout(SOON)
+try:
+    while listener.recv(100):
+        count += 1
+        listener.settimeout(2)
+except TimeoutError:
+    print(count)
+"""
+_SENDS = """
+import socket, sys, time
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for i in range(1000):
+    sender.sendto(b"x", (sys.argv[1], PORT))
+    time.sleep(0.0002)
+"""
+
+
+def test_a_link_loses_what_it_is_told_to(delays):
+    with namespaces.Network(2, loss=0.3) as network:
+        to = network.address(1)
+        run = [sys.executable, "-c"]
+        count, send = (
+            text.replace("PORT", str(PORT)).replace("SOON", str(SOON))
+            for text in (_COUNTS, _SENDS)
+        )
+        counts = subprocess.Popen(
+            network.on(1, [*run, count, to]), stdout=subprocess.PIPE, text=True
+        )
+        assert counts.stdout.readline() == "ready\n"
+        subprocess.run(network.on(0, [*run, send, to]), timeout=SOON, check=True)
+        said, _ = counts.communicate(timeout=SOON)
+    # Whether the first ones wait for an address or not: 700, and three deviations.
+    assert 600 < int(said) < 750
+
+
 _DIES = """
 import os, signal, sys, time
 sys.path.append(sys.argv[1])

@@ -188,10 +188,11 @@ class SyncReplicasOptimizer(Optimizer):
     def _next_token(self, queue, made, pushed, kept):
         """The number of the step that a worker computes when it has made that one.
 
-        Of fewer gradients than there are workers a step leaves tokens for those that come
-        late. Whoever takes one of them computes a gradient that is dropped, so that with
-        TensorFlow's workers a step takes the time of two now and then. Ours wait for the
-        end of their step, and pass over tokens of steps that are over. Nobody waits too
+        A step of fewer gradients than there are workers leaves tokens for those that come
+        late. Whoever took one of them, as the ops of TensorFlow alone would have it, would
+        compute a gradient that is dropped, and now and then a step would take the time of
+        two. Workers wait for the end of their step, and pass over tokens of steps that are
+        over. Nobody waits too
         long: a step has a token for each worker, and none takes two. Servers of
         TensorFlow cannot be asked to wait."""
         alike = self._replicas_to_aggregate >= self._total_num_replicas
