@@ -45,7 +45,7 @@ class ConditionalAccumulatorBase:
         return op(handle=self._accumulator_ref, **arguments)
 
     def _await_end(self, step):
-        """The operation that waits until gradients of a step would be dropped."""
+        """The operation that waits until gradients of another step are added up."""
         self._own_op("AwaitEnd", local_step=conversion.convert_to_tensor(step))
         return stack.last_operation()
 

@@ -44,7 +44,7 @@ void Accumulator::SetGlobalStep(int64_t step) {
 
 Status Accumulator::AwaitEnd(int64_t local_step) {
   MutexLock lock(mutex_);
-  while (local_step >= global_step_) {
+  while (local_step == global_step_) {
     HR_RETURN_IF_ERROR(AwaitChange(mutex_, changed_));
   }
   return OkStatus();

@@ -30,7 +30,8 @@ class Accumulator : public Resource {
   int64_t dropped() const;
   // Later gradients of steps before `step` are dropped.
   void SetGlobalStep(int64_t step);
-  // Waits until gradients of that step are dropped.
+  // Waits until that is not the step any more: it has ended, or an earlier one
+  // was set.
   Status AwaitEnd(int64_t local_step);
 
  protected:

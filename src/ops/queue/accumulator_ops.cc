@@ -156,7 +156,7 @@ Status AwaitEnd(KernelContext& c) {
 HR_OP(_AccumulatorAwaitEnd)
     .Input("handle: Ref(string)")
     .Input("local_step: int64")
-    .Doc("Waits until gradients of that step would be dropped.")
+    .Doc("Waits until gradients of another step are added up.")
     .Traits({kMayWait, kMayBeTried})
     .Shape(ScalarSecond)
     .Cpu(ComputeOwn<AwaitEnd>);

@@ -192,9 +192,9 @@ class SyncReplicasOptimizer(Optimizer):
         late. Whoever took one of them, as the ops of TensorFlow alone would have it, would
         compute a gradient that is dropped, and now and then a step would take the time of
         two. Workers wait for the end of their step, and pass over tokens of steps that are
-        over. Nobody waits too
-        long: a step has a token for each worker, and none takes two. Servers of
-        TensorFlow cannot be asked to wait."""
+        over. Nobody waits too long: a step has a token for each worker, and none takes
+        two. Where a chief that began anew has set the step back, the first token is taken.
+        Servers of TensorFlow cannot be asked to wait."""
         alike = self._replicas_to_aggregate >= self._total_num_replicas
         if alike or not kept or _headrace.allows_tensorflow():
             with tf.control_dependencies(pushed):
@@ -206,7 +206,8 @@ class SyncReplicasOptimizer(Optimizer):
             first, now = queue.dequeue(), self._global_step.read_value()
         (token,) = tf.while_loop(
             lambda held: tf.logical_or(
-                held <= made, tf.logical_and(held < now, queue.size() > 0)
+                tf.logical_and(held <= made, made <= now),
+                tf.logical_and(held < now, queue.size() > 0),
             ),
             lambda held: (queue.dequeue(),),
             (first,),

@@ -124,7 +124,7 @@ def test_late_gradients_are_counted():
         made.num_dropped_gradients()
     train = made.minimize(tf.reduce_sum(v * w), step)
     dropped = made.num_dropped_gradients()
-    behind = made._local_step.assign(0)
+    behind, ahead = made._local_step.assign(0), made._local_step.assign(50)
     hook = made.make_session_run_hook(True)
     with v1.train.MonitoredSession(hooks=[hook], stop_grace_period_secs=0.2) as session:
         for i in range(3):
@@ -134,6 +134,11 @@ def test_late_gradients_are_counted():
         session._tf_sess().run(behind)
         session.run(train)
         assert session._tf_sess().run([dropped, step]) == [2, 3]
+        # The step was set back: it does not wait for the one that it was at.
+        session._tf_sess().run(ahead)
+        session.run(train)
+        late, local = session._tf_sess().run([dropped, made._local_step])
+        assert late == 2 and local in (3, 4)
 
 
 def test_the_least_loaded_server():
