@@ -14,7 +14,7 @@ import sys
 SIZES = (4, 64 << 10, 4 << 20, 64 << 20)
 REPEATS = {4: 60, 64 << 10: 60, 4 << 20: 20, 64 << 20: 6}
 
-_OF_STRATEGY = """
+OF_STRATEGY = """
 import json, os, sys
 os.environ["TF_CONFIG"] = json.dumps({
     "cluster": {"worker": sys.argv[2].split(",")},
@@ -34,13 +34,14 @@ def reducer(size):
         return strategy.run(of_replica)
     return lambda: reduced().numpy()
 """
-_OF_TORCH = """
+OF_TORCH = """
 import os, sys
 import torch
 import torch.distributed as dist
 host, port = sys.argv[2].split(",")[0].split(":")
 os.environ.update(MASTER_ADDR=host, MASTER_PORT=port)
-dist.init_process_group("gloo", rank=int(sys.argv[1]), world_size=2)
+size = len(sys.argv[2].split(","))
+dist.init_process_group("gloo", rank=int(sys.argv[1]), world_size=size)
 def reducer(size):
     x = torch.ones(size // 4)
     def reduced():
@@ -49,7 +50,7 @@ def reducer(size):
         return float(y[0])
     return reduced
 """
-_LOOP = """
+LOOP = """
 import time
 reducers = {}
 print("ready", flush=True)
@@ -58,7 +59,7 @@ for line in sys.stdin:
     if size not in reducers:
         reducers[size] = reducer(size)
         for _ in range(3):
-            assert reducers[size]() == 2.0
+            assert reducers[size]() == sys.argv[2].count(",") + 1
     took = []
     for _ in range(repeats):
         since = time.perf_counter()
@@ -69,40 +70,41 @@ os._exit(0)
 """
 
 
-def _addresses():
-    sockets = [socket.socket() for _ in range(2)]
+def addresses_here(count):
+    sockets = [socket.socket() for _ in range(count)]
     for s in sockets:
         s.bind(("127.0.0.1", 0))
     found = [f"127.0.0.1:{s.getsockname()[1]}" for s in sockets]
     for s in sockets:
         s.close()
-    return ",".join(found)
+    return found
 
 
-class Pair:
-    """Two processes that reduce when they are told."""
+class Group:
+    """A process for each address, which reduces when it is told. `on` is what runs the
+    command of a process elsewhere."""
 
-    def __init__(self, python, program):
-        addresses = _addresses()
+    def __init__(self, python, program, addresses, on=lambda i, command: command):
         self.processes = [
             subprocess.Popen(
-                [python, "-c", program + _LOOP, str(i), addresses],
+                on(i, [python, "-c", program + LOOP, str(i), ",".join(addresses)]),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
             )
-            for i in range(2)
+            for i in range(len(addresses))
         ]
         for p in self.processes:
             while (line := p.stdout.readline()) != "ready\n":
                 assert line, "a process ended"
 
-    def run(self, size):
+    def run(self, size, repeats):
+        """The seconds of each repeat, by process."""
         for p in self.processes:
-            p.stdin.write(f"{size} {REPEATS[size]}\n")
+            p.stdin.write(f"{size} {repeats}\n")
             p.stdin.flush()
         lines = [p.stdout.readline() for p in self.processes]
-        return [float(t) for t in lines[0].split()]
+        return [[float(t) for t in line.split()] for line in lines]
 
     def stop(self):
         for p in self.processes:
@@ -116,20 +118,24 @@ def main():
     parser.add_argument("--torch")
     parser.add_argument("--turns", type=int, default=4)
     given = parser.parse_args()
+
+    def pair(python, program):
+        return Group(python, program, addresses_here(2))
+
     pairs = {
-        "headrace": Pair(sys.executable, _OF_STRATEGY.replace("MODULE", "headrace"))
+        "headrace": pair(sys.executable, OF_STRATEGY.replace("MODULE", "headrace"))
     }
     if given.tensorflow:
-        program = _OF_STRATEGY.replace("MODULE", "tensorflow")
-        pairs["tensorflow"] = Pair(given.tensorflow, program)
+        program = OF_STRATEGY.replace("MODULE", "tensorflow")
+        pairs["tensorflow"] = pair(given.tensorflow, program)
     if given.torch:
-        pairs["torch"] = Pair(given.torch, _OF_TORCH)
+        pairs["torch"] = pair(given.torch, OF_TORCH)
     took = {(name, size): [] for name in pairs for size in SIZES}
     try:
         for _ in range(given.turns):
             for size in SIZES:
                 for name, pair in pairs.items():
-                    took[name, size] += pair.run(size)
+                    took[name, size] += pair.run(size, REPEATS[size])[0]
     finally:
         for pair in pairs.values():
             pair.stop()

@@ -3,7 +3,10 @@
 # components that can be had here: an HDFS (tools/hdfs.sh), an S3 (tools/s3.sh), a Kerberos
 # (tools/kerberos.sh), a Slurm (tools/slurm.sh), Debian's Open MPI and MPICH, TensorFlow where
 # HEADRACE_TENSORFLOW_PYTHON names a Python that has it, and torchrun where it is found or
-# HEADRACE_TORCHRUN names it. What cannot be had is left out, and said. soak: HEADRACE_KILLS (20) deaths of each kind, with another seed each time.
+# HEADRACE_TORCHRUN names it. What cannot be had is left out, and said. Machines and cut
+# links are played by network namespaces, which need root and iproute2. soak: HEADRACE_KILLS
+# (20) deaths of each kind, then HEADRACE_SOAK_SECONDS (3600) of training with a death a
+# minute, with another seed each time.
 # Ends non-zero when any part fails, after all have run.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -55,6 +58,8 @@ for mpi in openmpi mpich; do
 done
 command -v "${HEADRACE_TORCHRUN:-torchrun}" >/dev/null ||
   left_out+=("tasks that torchrun starts: there is none, HEADRACE_TORCHRUN names none")
+[ "$(id -u)" = 0 ] && command -v ip >/dev/null && command -v tc >/dev/null ||
+  left_out+=("machines with links: they need root and iproute2")
 [ -n "${HEADRACE_TENSORFLOW_PYTHON:-}" ] ||
   left_out+=("clusters with TensorFlow: HEADRACE_TENSORFLOW_PYTHON names no Python")
 
@@ -64,6 +69,9 @@ if [ "$way" = soak ]; then
     bash tools/pytest.sh -q -s python/tests/distribute/test_deaths.py
   part "kills while saving to HDFS" env HEADRACE_HDFS_KILLS="${HEADRACE_HDFS_KILLS:-50}" \
     bash tools/pytest.sh -q -s python/tests/io/test_remote_files.py -k killed
+  part "an hour with deaths" env HEADRACE_SOAK_SECONDS="${HEADRACE_SOAK_SECONDS:-3600}" \
+    HEADRACE_SEED="${HEADRACE_SEED:-$RANDOM}" \
+    bash tools/pytest.sh -q -s python/tests/distribute/test_soak.py
 else
   part "tasks, servers and collectives in C++" \
     ctest --test-dir build -R '^cc_(base|distributed|command)$' --output-on-failure

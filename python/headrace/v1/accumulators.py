@@ -10,7 +10,7 @@ from headrace.ops.io.queue_ops import effect
 
 class ConditionalAccumulatorBase:
     """An accumulator by its handle. Gradients of time steps that are over are
-    dropped without a word."""
+    dropped, and counted (`num_dropped`)."""
 
     def __init__(self, dtype, shape, accumulator_ref):
         self._dtype = dtypes.as_dtype(dtype)
@@ -31,6 +31,23 @@ class ConditionalAccumulatorBase:
     def num_accumulated(self, name=None):
         """How many gradients came since the last ones were taken: a scalar int32."""
         return self._op("NumAccumulated", name=name or f"{self._name}_NumAccumulated")
+
+    def num_dropped(self, name=None):
+        """How many gradients of steps that were over have been dropped since the
+        accumulator was made: a scalar int64. TensorFlow has no such method, and loads no
+        graph that calls it."""
+        return self._own_op("NumDropped", name=name or f"{self._name}_NumDropped")
+
+    def _own_op(self, op, **arguments):
+        """An operation that TensorFlow has not."""
+        prefix = "_Resource" if self._accumulator_ref.dtype == dtypes.resource else "_"
+        op = _headrace.raw_op(f"{prefix}Accumulator{op}")
+        return op(handle=self._accumulator_ref, **arguments)
+
+    def _await_end(self, step):
+        """The operation that waits until gradients of another step are added up."""
+        self._own_op("AwaitEnd", local_step=conversion.convert_to_tensor(step))
+        return stack.last_operation()
 
     def set_global_step(self, new_global_step, name=None):
         """Gradients of steps before that one are dropped from now on."""

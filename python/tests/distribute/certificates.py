@@ -1,5 +1,6 @@
 """Certificates for tests of clusters, made by OpenSSL's program."""
 
+import shutil
 import subprocess
 
 _VARIABLES = {"CERTIFICATE": "task.pem", "KEY": "task.key", "ROOTS": "ca.pem"}
@@ -11,13 +12,18 @@ def _openssl(folder, *arguments):
     )
 
 
-def make(folder, names="DNS:localhost,IP:127.0.0.1"):
-    """In a folder, which is made: who signs (ca.pem), and one of a task with these names
-    (task.pem, task.key). The environment of a process that shows it."""
+def make(folder, names="DNS:localhost,IP:127.0.0.1", signer=None):
+    """In a folder, which is made: who signs (ca.pem), which is that of the folder
+    `signer` where it is given, and one of a task with these names (task.pem, task.key).
+    The environment of a process that shows it."""
     folder.mkdir()
     key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
-    signs = ["-x509", "-days", "2", "-subj", f"/CN=CA of {folder.name}"]
-    _openssl(folder, "req", *key, *signs, "-keyout", "ca.key", "-out", "ca.pem")
+    if signer is None:
+        signs = ["-x509", "-days", "2", "-subj", f"/CN=CA of {folder.name}"]
+        _openssl(folder, "req", *key, *signs, "-keyout", "ca.key", "-out", "ca.pem")
+    else:
+        for file in ("ca.key", "ca.pem"):
+            shutil.copy(signer / file, folder)
     asks = ["-subj", "/CN=task", "-keyout", "task.key", "-out", "task.csr"]
     _openssl(folder, "req", *key, *asks)
     (folder / "names").write_text(f"subjectAltName={names}\n")

@@ -139,6 +139,22 @@ def strangers_are_refused(cluster, keys):
     assert run(_CLIENT, target, **keys["own"]) == "value [2.0, 3.0]"
 
 
+def test_a_task_that_comes_back_with_another_certificate(keys, monkeypatch, cluster):
+    target = cluster.target("worker")
+    assert run(_CLIENT, target, **keys["own"]) == "value [2.0, 3.0]"
+    cluster.kill("ps")
+    set_keys(monkeypatch, keys["other"])
+    cluster.start("ps")
+    name, seconds, text = run(_CLIENT, target, **keys["own"]).split(" ", 2)
+    assert name == "UnauthenticatedError" and cluster.spec["ps"][0] in text
+    assert float(seconds) < SOON
+    # Its own comes back.
+    cluster.kill("ps")
+    set_keys(monkeypatch, keys["own"])
+    cluster.start("ps")
+    assert run(_CLIENT, target, **keys["own"]) == "value [2.0, 3.0]"
+
+
 def test_eager_operations_over_certificates(cluster, keys):
     address = cluster.spec["worker"][0]
     assert run(_EAGER, address, **keys["own"]) == "value [2.0, 3.0]"

@@ -35,6 +35,8 @@ def test_means_of_fresh_gradients(session):
     session.run(sums.apply_grad([1.0, 1.0], local_step=4))
     session.run(sums.apply_grad([4.0, 6.0], local_step=5))
     np.testing.assert_allclose(session.run(sums.take_grad(1)), [4.0, 6.0])
+    dropped = session.run(sums.num_dropped())
+    assert dropped == 2 and dropped.dtype == np.int64
 
 
 def test_sums_of_any_shape(session):
@@ -57,7 +59,10 @@ def test_rows(session):
         tf.constant([[10.0, 20.0], [30.0, 40.0]]), _long([2, 3]), _long([4, 2])
     )
     session.run(sums.apply_indexed_slices_grad(slices))
+    session.run(sums.set_global_step(1))
+    session.run(sums.apply_indexed_slices_grad(slices))  # of a step that is over
     assert session.run(sums.num_accumulated()) == 2
+    assert session.run(sums.num_dropped()) == 1
     taken = session.run(sums.take_indexed_slices_grad(2))
     assert taken.indices.tolist() == [0, 2, 3]
     np.testing.assert_allclose(taken.values, [[1, 2], [6.5, 12], [30, 40]])

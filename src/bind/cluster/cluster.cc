@@ -276,6 +276,7 @@ void AddCluster(nb::module_& m) {
       .def("leave_group", &ServerCore::LeaveGroup)
       .def("stop", &ServerCore::Stop);
   m.def("reset_cluster", &ResetCluster);
+  m.def("allows_tensorflow", &distributed::AllowsTensorflow);
   AddRemoteContext(m);
   AddDataService(m);
 }

@@ -305,7 +305,7 @@ Status DevicePlace::Send(Sending& run, absl::Span<Tensor> outputs) {
   std::vector<std::function<void()>> ends;
   for (size_t i = 0; i < coming.size(); ++i) {
     ends.push_back(Pull(task_->channel, static_cast<int64_t>(context_->id()),
-                        coming[i].key,
+                        coming[i].key, nullptr,
                         [fetching, i](StatusOr<SentValue> value) {
                           fetching->Come(i, std::move(value));
                         }));

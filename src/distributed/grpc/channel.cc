@@ -53,9 +53,11 @@ class GrpcChannel : public Channel {
               grpc::CompletionQueue* queue)
       : address_(address),
         queue_(queue),
+        has_tls_(!options.tls.empty()),
         doubt_(std::make_shared<Doubt>(address, options.tls)),
-        stub_(grpc::CreateCustomChannel(address, CredentialsOf(options.tls),
-                                        ArgumentsOf(options.probes))) {}
+        channel_(grpc::CreateCustomChannel(address, CredentialsOf(options.tls),
+                                           ArgumentsOf(options.probes))),
+        stub_(channel_) {}
 
   std::shared_ptr<ClientCall> Start(const std::string& path, Bytes request,
                                     const CallOptions& options,
@@ -64,6 +66,10 @@ class GrpcChannel : public Channel {
     if (!refusal.ok()) {
       done(std::move(refusal));
       return EndedCall();
+    }
+    // Who comes back may show another certificate.
+    if (has_tls_ && channel_->GetState(false) != GRPC_CHANNEL_READY) {
+      doubt_->Renew();
     }
     if (doubt_->over()) {
       return StartCall(stub_, {address_, path}, request, options, queue_,
@@ -97,7 +103,9 @@ class GrpcChannel : public Channel {
 
   const std::string address_;
   grpc::CompletionQueue* const queue_;
+  const bool has_tls_;
   const std::shared_ptr<Doubt> doubt_;
+  const std::shared_ptr<grpc::Channel> channel_;
   grpc::GenericStub stub_;
 };
 

@@ -40,6 +40,11 @@ bool Doubt::over() const {
   return over_;
 }
 
+void Doubt::Renew() {
+  MutexLock lock(mutex_);
+  over_ = false;
+}
+
 std::shared_ptr<Doubt::Call> Doubt::Of(std::function<void(Answer)> done) {
   auto call = std::make_shared<Call>();
   call->done = std::move(done);

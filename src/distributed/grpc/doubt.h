@@ -21,6 +21,8 @@ class Doubt : public std::enable_shared_from_this<Doubt> {
 
   // Whether the peer has answered once, or was found to take this process.
   bool over() const;
+  // What was found counts no more: there is no connection.
+  void Renew();
   // A call: `done` is what its caller is to be told by, and what comes back
   // what the call is to tell. Where the two do not agree, it ends with
   // UNAUTHENTICATED and the reason, at once also where it waits for the peer.

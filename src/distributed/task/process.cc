@@ -5,13 +5,13 @@
 #include "distributed/process_transport.h"
 
 namespace headrace::distributed {
-namespace {
 
-// Whether TensorFlow's servers, tasks and clients may be talked with.
 bool AllowsTensorflow() {
   const char* said = std::getenv("HEADRACE_TENSORFLOW_PEERS");
   return said != nullptr && StringView(said) == "1";
 }
+
+namespace {
 
 // TensorFlow's servers hang up on who asks often whether they are there.
 ConnectOptions OptionsOfProcess() {

@@ -12,6 +12,8 @@
 
 namespace headrace::distributed {
 
+// Whether TensorFlow's servers, tasks and clients may be talked with.
+bool AllowsTensorflow();
 // A server that is not started. NotFound, with upstream's text, for protocols
 // other than "grpc", and Server::Make's and TransportOfProcess's errors.
 StatusOr<std::unique_ptr<Server>> NewServer(const tensorflow::ServerDef& def);

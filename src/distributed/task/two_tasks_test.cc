@@ -92,10 +92,12 @@ class TwoTasks : public testing::Test {
         {}, kWorkerTask);
   }
 
-  static StatusOr<std::vector<Tensor>> Run(ClientSession& s,
-                                           std::vector<std::string> fetches,
-                                           std::vector<std::string> targets) {
+  static StatusOr<std::vector<Tensor>> Run(
+      ClientSession& s, std::vector<std::string> fetches,
+      std::vector<std::string> targets,
+      std::vector<std::pair<std::string, Tensor>> feeds = {}) {
     StepRequest request;
+    request.feeds = std::move(feeds);
     request.fetches = std::move(fetches);
     request.targets = std::move(targets);
     std::vector<Tensor> out;
@@ -153,6 +155,24 @@ TEST_F(TwoTasks, LargeTensorsComeInParts) {
   for (const int i : {0, 999, 350'000, 700'000}) {
     EXPECT_EQ((*out)[0].data<float>()[i], 2 * (i % 1000));
     EXPECT_EQ((*out)[1].data<float>()[i], -2 * (i % 1000));
+  }
+}
+
+// What was large is asked for in parts at once; it may be small then, or dead.
+TEST_F(TwoTasks, LargeTensorsThatBecomeSmall) {
+  Edge n = Add("n", "Placeholder", {}, {{"dtype", DType::kInt32}}, kPsTask);
+  Edge many =
+      Add("many", "Fill", {n, Constant("one", 1, kPsTask)}, {}, kPsTask);
+  Add("there", "Neg", {many}, {}, kWorkerTask);
+  auto session = Session(*worker_);
+  for (const int size : {600'000, 700'000, 5, 0, 600'000, 3}) {
+    auto out = Run(*session, {"there:0"}, {},
+                   {{"n:0", Tensor::Vector<int32_t>({size})}});
+    ASSERT_TRUE(out.ok()) << out.status();
+    ASSERT_EQ((*out)[0].num_elements(), size);
+    if (size > 0) {
+      EXPECT_EQ((*out)[0].data<float>()[size - 1], -1);
+    }
   }
 }
 

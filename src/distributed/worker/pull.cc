@@ -13,8 +13,11 @@ namespace {
 // answer: that it is to.
 constexpr char kTakesParts[] = "headrace-takes-parts";
 constexpr char kInParts[] = "headrace-in-parts";
-// The least bytes of a tensor that comes in parts.
+// A tensor of fewer bytes comes as one message: the second call costs more than
+// it gains.
 constexpr size_t kLeastInParts = size_t{1} << 20;
+// Graphs have fewer edges between tasks that matter.
+constexpr size_t kMostLarge = 4096;
 // gRPC sends messages of this size at several times the rate of large ones.
 constexpr size_t kPart = size_t{1} << 20;
 
@@ -30,33 +33,21 @@ Bytes RequestOf(int64_t step, const std::string& key) {
 class Puller : public std::enable_shared_from_this<Puller> {
  public:
   Puller(std::shared_ptr<Channel> channel, int64_t step, std::string key,
-         LocalRendezvous::Done done)
+         std::shared_ptr<LargeValues> large, LocalRendezvous::Done done)
       : channel_(std::move(channel)),
         step_(step),
         key_(std::move(key)),
+        large_(std::move(large)),
         done_(std::move(done)) {}
 
   void Begin() {
+    if (large_ && large_->Has(key_)) return TakeParts();
     CallOptions options;
     options.metadata.emplace(kTakesParts, "1");
     Hold(1, channel_->Start(worker::kRecvTensor.path, RequestOf(step_, key_),
                             options,
                             [self = shared_from_this()](const Answer& answer) {
                               self->Answered(answer);
-                            }));
-  }
-  void TakeParts() {
-    CallOptions options;
-    options.on_part = [self = shared_from_this()](const Bytes& part,
-                                                  const auto& next) {
-      if (self->broken_.ok()) self->broken_ = self->parts_.Add(part);
-      if (self->broken_.ok()) return next();
-      self->Cancel();
-    };
-    Hold(2, channel_->Start(worker::kPullTensor.path, RequestOf(step_, key_),
-                            options,
-                            [self = shared_from_this()](const Answer& answer) {
-                              self->EndParts(StatusOf(answer));
                             }));
   }
   void Cancel() {
@@ -99,10 +90,29 @@ class Puller : public std::enable_shared_from_this<Puller> {
     End(DecodeReceived(answer.body));
   }
 
+  void TakeParts() {
+    CallOptions options;
+    options.on_part = [self = shared_from_this()](const Bytes& part,
+                                                  const auto& next) {
+      if (self->broken_.ok()) self->broken_ = self->parts_.Add(part);
+      if (self->broken_.ok()) return next();
+      self->Cancel();
+    };
+    Hold(2, channel_->Start(worker::kPullTensor.path, RequestOf(step_, key_),
+                            options,
+                            [self = shared_from_this()](const Answer& answer) {
+                              self->EndParts(StatusOf(answer));
+                            }));
+  }
+
   void EndParts(Status s) {
     if (!broken_.ok()) s = broken_;
     if (!s.ok()) return End(std::move(s));
-    End(parts_.Finish());
+    StatusOr<ReceivedTensor> received = parts_.Finish();
+    if (large_ && received.ok()) {
+      large_->Came(key_, received->is_dead ? 0 : received->tensor.bytes());
+    }
+    End(std::move(received));
   }
 
   // Behind the second call.
@@ -110,6 +120,7 @@ class Puller : public std::enable_shared_from_this<Puller> {
   const std::shared_ptr<Channel> channel_;
   const int64_t step_;
   const std::string key_;
+  const std::shared_ptr<LargeValues> large_;
   const LocalRendezvous::Done done_;
   // Parts come one by one, and the answer behind them.
   TensorParts parts_;
@@ -173,16 +184,27 @@ SentValue SentOf(ReceivedTensor received) {
   return {std::move(received.tensor), received.is_dead};
 }
 
-std::function<void()> Pull(std::shared_ptr<Channel> channel, int64_t step,
-                           const std::string& key, LocalRendezvous::Done done,
-                           bool known_large) {
-  const auto puller =
-      std::make_shared<Puller>(std::move(channel), step, key, std::move(done));
-  if (known_large) {
-    puller->TakeParts();
-  } else {
-    puller->Begin();
+bool LargeValues::Has(const std::string& key) const {
+  MutexLock lock(mutex_);
+  return keys_.contains(key);
+}
+
+void LargeValues::Came(const std::string& key, size_t bytes) {
+  MutexLock lock(mutex_);
+  if (bytes < kLeastInParts) {
+    keys_.erase(key);
+  } else if (keys_.size() < kMostLarge) {
+    keys_.insert(key);
   }
+}
+
+std::function<void()> Pull(std::shared_ptr<Channel> channel, int64_t step,
+                           const std::string& key,
+                           std::shared_ptr<LargeValues> large,
+                           LocalRendezvous::Done done) {
+  const auto puller = std::make_shared<Puller>(
+      std::move(channel), step, key, std::move(large), std::move(done));
+  puller->Begin();
   return [puller] { puller->Cancel(); };
 }
 

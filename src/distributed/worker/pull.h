@@ -4,8 +4,12 @@
 // together.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <set>
+#include <string>
 
+#include "base/mutex.h"
 #include "distributed/transport.h"
 #include "distributed/wire/tensor_codec.h"
 #include "distributed/worker/steps.h"
@@ -13,19 +17,32 @@
 
 namespace headrace::distributed {
 
+// The keys, of some thousands, whose last value came in parts: the next one is
+// asked for in parts at once, which saves a call there and back. Thread-safe.
+class LargeValues {
+ public:
+  bool Has(const std::string& key) const;
+  void Came(const std::string& key, size_t bytes);
+  void IsLarge(const std::string& key) { Came(key, SIZE_MAX); }
+
+ private:
+  mutable Mutex mutex_;
+  std::set<std::string> keys_ ABSL_GUARDED_BY(mutex_);
+};
+
 // Whether it comes in parts where that can be: for fewer bytes a second call
 // costs more than it gains.
 bool GoesInParts(const SentValue& value);
-
-// Begins to take what the step sends under the key; `done` is called once. What
-// ends it. `known_large`: it is to come in parts.
-std::function<void()> Pull(std::shared_ptr<Channel> channel, int64_t step,
-                           const std::string& key, LocalRendezvous::Done done,
-                           bool known_large = false);
-
 // As a value travels.
 ReceivedTensor ReceivedOf(SentValue value);
 SentValue SentOf(ReceivedTensor received);
+
+// Begins to take what the step sends under the key; `done` is called once. What
+// ends it. `large`, of steps of the same graphs, may be null.
+std::function<void()> Pull(std::shared_ptr<Channel> channel, int64_t step,
+                           const std::string& key,
+                           std::shared_ptr<LargeValues> large,
+                           LocalRendezvous::Done done);
 
 // The methods of the side that gives.
 void AnswerReceive(const std::shared_ptr<Worker>& worker,

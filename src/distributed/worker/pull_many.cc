@@ -21,10 +21,12 @@ class ManyPuller : public std::enable_shared_from_this<ManyPuller> {
  public:
   using Done = std::function<void(size_t key, StatusOr<SentValue>)>;
   ManyPuller(std::shared_ptr<Channel> channel, int64_t step,
-             std::vector<std::string> keys, Done done)
+             std::vector<std::string> keys, std::shared_ptr<LargeValues> large,
+             Done done)
       : channel_(std::move(channel)),
         step_(step),
         keys_(std::move(keys)),
+        known_(std::move(large)),
         done_(std::move(done)),
         is_there_(keys_.size()) {}
 
@@ -99,16 +101,16 @@ class ManyPuller : public std::enable_shared_from_this<ManyPuller> {
   }
 
   void TakeLarge(size_t key) {
-    std::function<void()> end = Pull(
-        channel_, step_, keys_[key],
-        [self = shared_from_this(), key](StatusOr<SentValue> value) {
-          {
-            MutexLock lock(self->mutex_);
-            self->large_.erase(key);
-          }
-          self->done_(key, std::move(value));
-        },
-        /*known_large=*/true);
+    known_->IsLarge(keys_[key]);
+    std::function<void()> end =
+        Pull(channel_, step_, keys_[key], known_,
+             [self = shared_from_this(), key](StatusOr<SentValue> value) {
+               {
+                 MutexLock lock(self->mutex_);
+                 self->large_.erase(key);
+               }
+               self->done_(key, std::move(value));
+             });
     // It may have come by now: what ends it then does nothing.
     bool ends;
     {
@@ -136,6 +138,7 @@ class ManyPuller : public std::enable_shared_from_this<ManyPuller> {
   const std::shared_ptr<Channel> channel_;
   const int64_t step_;
   const std::vector<std::string> keys_;
+  const std::shared_ptr<LargeValues> known_;
   const Done done_;
   // Of parts, which come one by one, and the answer behind them.
   std::vector<bool> is_there_;
@@ -270,13 +273,35 @@ class ManyGiver : public std::enable_shared_from_this<ManyGiver> {
 }  // namespace
 
 std::function<void()> PullMany(
-    std::shared_ptr<Channel> channel, int64_t step,
+    const std::shared_ptr<Channel>& channel, int64_t step,
     const std::vector<std::string>& keys,
-    std::function<void(size_t key, StatusOr<SentValue>)> done) {
-  const auto puller = std::make_shared<ManyPuller>(std::move(channel), step,
-                                                   keys, std::move(done));
-  puller->Begin();
-  return [puller] { puller->Cancel(); };
+    const std::shared_ptr<LargeValues>& large,
+    const std::function<void(size_t key, StatusOr<SentValue>)>& done) {
+  std::vector<std::function<void()>> ends;
+  std::vector<std::string> together;
+  std::vector<size_t> places;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (large->Has(keys[i])) {
+      ends.push_back(Pull(
+          channel, step, keys[i], large,
+          [done, i](StatusOr<SentValue> value) { done(i, std::move(value)); }));
+    } else {
+      together.push_back(keys[i]);
+      places.push_back(i);
+    }
+  }
+  if (!together.empty()) {
+    const auto puller = std::make_shared<ManyPuller>(
+        channel, step, std::move(together), large,
+        [done, places = std::move(places)](size_t i, StatusOr<SentValue> v) {
+          done(places[i], std::move(v));
+        });
+    puller->Begin();
+    ends.push_back([puller] { puller->Cancel(); });
+  }
+  return [ends = std::move(ends)] {
+    for (const auto& end : ends) end();
+  };
 }
 
 void AnswerPullMany(const std::shared_ptr<Worker>& worker,

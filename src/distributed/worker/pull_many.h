@@ -10,17 +10,20 @@
 #include <vector>
 
 #include "distributed/transport.h"
+#include "distributed/worker/pull.h"
 #include "distributed/worker/steps.h"
 #include "distributed/worker/worker.h"
 
 namespace headrace::distributed {
 
 // Begins to take what the step sends under these keys; `done` is called once
-// for each, with its place among them. What ends it.
+// for each, with its place among them. What ends it. Those that are known to be
+// large are asked for by themselves at once.
 std::function<void()> PullMany(
-    std::shared_ptr<Channel> channel, int64_t step,
+    const std::shared_ptr<Channel>& channel, int64_t step,
     const std::vector<std::string>& keys,
-    std::function<void(size_t key, StatusOr<SentValue>)> done);
+    const std::shared_ptr<LargeValues>& large,
+    const std::function<void(size_t key, StatusOr<SentValue>)>& done);
 
 // The method of the side that gives.
 void AnswerPullMany(const std::shared_ptr<Worker>& worker,

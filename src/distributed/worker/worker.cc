@@ -54,6 +54,7 @@ struct Worker::Session {
   std::unique_ptr<ResourceManager> own;  // of an isolated one
   std::string master_task;
   int64_t master_incarnation = 0;
+  const std::shared_ptr<LargeValues> large = std::make_shared<LargeValues>();
 
   std::shared_ptr<Cluster> ClusterNow() {
     MutexLock lock(mutex);
@@ -271,7 +272,7 @@ StepRendezvous::Fetch Worker::FetchFor(const std::shared_ptr<Session>& session,
       done(InvalidArgument("No worker known as ", key.source.ToString()));
       return [] {};
     }
-    return Pull(channel, step, key.text, std::move(done));
+    return Pull(channel, step, key.text, session->large, std::move(done));
   };
 }
 
@@ -288,7 +289,7 @@ StepRendezvous::FetchMany Worker::FetchManyFor(
     }
     std::vector<std::string> texts;
     for (const RendezvousKey* key : keys) texts.push_back(key->text);
-    return PullMany(channel, step, texts, std::move(done));
+    return PullMany(channel, step, texts, session->large, done);
   };
 }
 

@@ -31,9 +31,23 @@ int64_t Accumulator::count() const {
   return count_;
 }
 
+int64_t Accumulator::dropped() const {
+  MutexLock lock(mutex_);
+  return dropped_;
+}
+
 void Accumulator::SetGlobalStep(int64_t step) {
   MutexLock lock(mutex_);
   global_step_ = step;
+  changed_.NotifyAll();
+}
+
+Status Accumulator::AwaitEnd(int64_t local_step) {
+  MutexLock lock(mutex_);
+  while (local_step == global_step_) {
+    HR_RETURN_IF_ERROR(AwaitChange(mutex_, changed_));
+  }
+  return OkStatus();
 }
 
 Status DenseAccumulator::Add(int64_t local_step, const Tensor& gradient) {

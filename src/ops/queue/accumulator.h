@@ -26,15 +26,23 @@ class Accumulator : public Resource {
   DType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }  // as declared
   int64_t count() const;
+  // How many were dropped since it was made.
+  int64_t dropped() const;
   // Later gradients of steps before `step` are dropped.
   void SetGlobalStep(int64_t step);
+  // Waits until that is not the step any more: it has ended, or an earlier one
+  // was set.
+  Status AwaitEnd(int64_t local_step);
 
  protected:
   // Calls add() with the lock held, unless `local_step` is over; counts it.
   template <typename Add>
   Status Apply(int64_t local_step, Add&& add) {
     MutexLock lock(mutex_);
-    if (local_step < global_step_) return OkStatus();
+    if (local_step < global_step_) {
+      ++dropped_;
+      return OkStatus();
+    }
     HR_RETURN_IF_ERROR(add());
     ++count_;
     changed_.NotifyAll();
@@ -49,6 +57,7 @@ class Accumulator : public Resource {
     HR_RETURN_IF_ERROR(take());
     count_ = 0;
     ++global_step_;
+    changed_.NotifyAll();
     return OkStatus();
   }
   int64_t counted() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -66,6 +75,7 @@ class Accumulator : public Resource {
   const bool mean_;
   CondVar changed_;
   int64_t count_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t global_step_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

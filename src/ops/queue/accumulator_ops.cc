@@ -133,6 +133,34 @@ HR_OP(AccumulatorNumAccumulated)
     .Shape(ScalarShape)
     .Cpu(Compute<NumAccumulated>);
 
+Status NumDropped(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(auto a, AccumulatorOf<Accumulator>(c));
+  *c.out<int64_t>(0) = a->dropped();
+  return OkStatus();
+}
+
+// TensorFlow has no such op.
+HR_OP(_AccumulatorNumDropped)
+    .Input("handle: Ref(string)")
+    .Output("num_dropped: int64")
+    .Doc("How many gradients of steps that were over have been dropped.")
+    .Shape(ScalarShape)
+    .Cpu(Compute<NumDropped>);
+
+Status AwaitEnd(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(auto a, AccumulatorOf<Accumulator>(c));
+  return a->AwaitEnd(c.input(1).scalar<int64_t>());
+}
+
+// Nor this one.
+HR_OP(_AccumulatorAwaitEnd)
+    .Input("handle: Ref(string)")
+    .Input("local_step: int64")
+    .Doc("Waits until gradients of another step are added up.")
+    .Traits({kMayWait, kMayBeTried})
+    .Shape(ScalarSecond)
+    .Cpu(ComputeOwn<AwaitEnd>);
+
 Status SetGlobalStep(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(auto a, AccumulatorOf<Accumulator>(c));
   a->SetGlobalStep(c.input(1).scalar<int64_t>());
@@ -217,6 +245,10 @@ void OfResource(OpDef& def) {
                  OfResource),
     RegisterLike("ResourceAccumulatorNumAccumulated",
                  "AccumulatorNumAccumulated", OfResource),
+    RegisterLike("_ResourceAccumulatorNumDropped", "_AccumulatorNumDropped",
+                 OfResource),
+    RegisterLike("_ResourceAccumulatorAwaitEnd", "_AccumulatorAwaitEnd",
+                 OfResource),
     RegisterLike("ResourceAccumulatorSetGlobalStep", "AccumulatorSetGlobalStep",
                  OfResource),
 };

@@ -1,6 +1,7 @@
 """tf.compat.v1.train.SyncReplicasOptimizer: one update of the gradients of many workers."""
 
 from headrace import _api as tf
+from headrace._load import _headrace
 from headrace.framework.settings import logging
 from headrace.graph import placement
 from headrace.v1 import accumulators, collections
@@ -24,7 +25,7 @@ class SyncReplicasOptimizer(Optimizer):
     """Workers' gradients are gathered, and applied once enough of them are there.
 
     Each variable has an accumulator beside it, which drops gradients of steps that are
-    over. A worker pushes its gradients and waits for a token, the number of the step that
+    over and counts them (`num_dropped_gradients`). A worker pushes its gradients and waits for a token, the number of the step that
     it computes next; the chief's queue runner takes the means of `replicas_to_aggregate`
     gradients, applies them by `opt`, counts the step and gives out
     max(replicas_to_aggregate, total_num_replicas) tokens.
@@ -69,6 +70,7 @@ class SyncReplicasOptimizer(Optimizer):
             ("_global_step", None),
             ("_sync_token_queue", None),
             ("_chief_queue_runner", None),
+            ("_accumulators", ()),
         ):
             object.__setattr__(self, key, value)
 
@@ -93,12 +95,14 @@ class SyncReplicasOptimizer(Optimizer):
         object.__setattr__(self, "_global_step", global_step)
         self._make_local_step()
         with tf.name_scope(self._name) as scope:
-            pushed, taken, kept = self._accumulated(pairs)
+            made = self._local_step.read_value()
+            pushed, taken, kept = self._accumulated(pairs, made)
         with tf.device(global_step.device), tf.name_scope(""):
             update = self._opt.apply_gradients(taken, global_step)
-            train = self._wait_for_token(pushed, update)
+            train = self._wait_for_token(made, pushed, update, kept)
         with tf.name_scope(scope):
             self._begin_accumulators(kept)
+        object.__setattr__(self, "_accumulators", tuple(kept))
         object.__setattr__(self, "_gradients_applied", True)
         return train
 
@@ -125,7 +129,7 @@ class SyncReplicasOptimizer(Optimizer):
         ):
             object.__setattr__(self, name, made)
 
-    def _accumulated(self, pairs):
+    def _accumulated(self, pairs, made):
         """(operations that push, (mean, variable) pairs, (accumulator, device) pairs)."""
         pushed, taken, kept = [], [], []
         for gradient, variable in pairs:
@@ -135,15 +139,15 @@ class SyncReplicasOptimizer(Optimizer):
                     taken.append((None, variable))
                     continue
                 push, take, accumulator = self._push_and_take(
-                    gradient, variable, shared
+                    gradient, made, variable, shared
                 )
             pushed.append(push)
             taken.append((take, variable))
             kept.append((accumulator, device))
         return pushed, taken, kept
 
-    def _push_and_take(self, gradient, variable, shared_name):
-        step, wanted = self._local_step, self._replicas_to_aggregate
+    def _push_and_take(self, gradient, step, variable, shared_name):
+        wanted = self._replicas_to_aggregate
         if isinstance(gradient, tf.Tensor):
             accumulator = accumulators.ConditionalAccumulator(
                 gradient.dtype, shape=variable.shape, shared_name=shared_name
@@ -158,7 +162,7 @@ class SyncReplicasOptimizer(Optimizer):
         push = accumulator.apply_indexed_slices_grad(gradient, local_step=step)
         return push, accumulator.take_indexed_slices_grad(wanted), accumulator
 
-    def _wait_for_token(self, pushed, update):
+    def _wait_for_token(self, made, pushed, update, kept):
         """The queue of tokens, its runner, and the operation that waits for one."""
         step = self._global_step
         with tf.device("/cpu:*"):
@@ -170,9 +174,7 @@ class SyncReplicasOptimizer(Optimizer):
                 shared_name="sync_token_q",
             )
         object.__setattr__(self, "_sync_token_queue", queue)
-        with tf.control_dependencies(pushed):
-            token = queue.dequeue()
-        train = self._local_step.assign(token)
+        train = self._local_step.assign(self._next_token(queue, made, pushed, kept))
         with tf.control_dependencies([update]):
             tokens = tf.fill([self._tokens_per_step], step)
             give = queue.enqueue_many((tokens,))
@@ -182,6 +184,38 @@ class SyncReplicasOptimizer(Optimizer):
         runner = QueueRunner(queue, [give])
         object.__setattr__(self, "_chief_queue_runner", runner)
         return train
+
+    def _next_token(self, queue, made, pushed, kept):
+        """The number of the step that a worker computes when it has made that one.
+
+        A step of fewer gradients than there are workers leaves tokens for those that come
+        late. Whoever took one of them, as the ops of TensorFlow alone would have it, would
+        compute a gradient that is dropped, and now and then a step would take the time of
+        two. So where gradients lie on tasks of a cluster, workers wait for the end of their
+        step, and pass over tokens of steps that are over. Nobody waits too long: a step has
+        a token for each worker, and none takes two. Where a chief that began anew has set
+        the step back, the first token is taken. Servers of TensorFlow cannot be asked to
+        wait; workers that are threads of one process do as there."""
+        alike = self._replicas_to_aggregate >= self._total_num_replicas
+        apart = any(tf.DeviceSpec.from_string(device).job for _, device in kept)
+        if alike or not apart or _headrace.allows_tensorflow():
+            with tf.control_dependencies(pushed):
+                return queue.dequeue()
+        accumulator, device = kept[0]
+        with tf.control_dependencies(pushed), tf.device(device):
+            ends = accumulator._await_end(made)
+        with tf.control_dependencies([ends]):
+            first, now = queue.dequeue(), self._global_step.read_value()
+        (token,) = tf.while_loop(
+            lambda held: tf.logical_or(
+                tf.logical_and(held <= made, made <= now),
+                tf.logical_and(held < now, queue.size() > 0),
+            ),
+            lambda held: (queue.dequeue(),),
+            (first,),
+            parallel_iterations=1,
+        )
+        return token
 
     def _begin_accumulators(self, kept):
         """chief_init_op also tells accumulators which step is the first."""
@@ -224,6 +258,19 @@ class SyncReplicasOptimizer(Optimizer):
         with tf.device(self._global_step.device), tf.name_scope(""):
             tokens = tf.fill([num_tokens], self._global_step)
             return self._sync_token_queue.enqueue_many((tokens,))
+
+    def num_dropped_gradients(self):
+        """How many gradients of single variables came too late for their step and were
+        dropped, by all workers together since the chief's servers began: a scalar int64.
+        A name of this package's alone, to be called where the graph is made. ValueError
+        before apply_gradients."""
+        if not self._gradients_applied:
+            raise ValueError("Should be called after apply_gradients().")
+        counts = []
+        for accumulator, device in self._accumulators:
+            with tf.device(device):
+                counts.append(accumulator.num_dropped())
+        return tf.add_n(counts)
 
     def get_slot(self, *args, **kwargs):
         """A slot of the optimizer inside."""

@@ -115,6 +115,33 @@ def test_a_worker_trains_as_its_own_chief():
     np.testing.assert_allclose(followed, [2.0, 1.0])
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_late_gradients_are_counted():
+    step = v1.train.create_global_step()
+    with v1.device("/job:localhost"):  # as on a task of a cluster
+        v, w = (v1.get_variable(n, initializer=[4.0, 2.0]) for n in "vw")
+    made = optimizer(1, 2)
+    with pytest.raises(ValueError, match="Should be called after apply_gradients"):
+        made.num_dropped_gradients()
+    train = made.minimize(tf.reduce_sum(v * w), step)
+    dropped = made.num_dropped_gradients()
+    behind, ahead = made._local_step.assign(0), made._local_step.assign(50)
+    hook = made.make_session_run_hook(True)
+    with v1.train.MonitoredSession(hooks=[hook], stop_grace_period_secs=0.2) as session:
+        for i in range(3):
+            session.run(train)
+            # It waits for the end of its step, and so is never late.
+            assert session._tf_sess().run([dropped, step]) == [0, i + 1]
+        session._tf_sess().run(behind)
+        session.run(train)
+        assert session._tf_sess().run([dropped, step]) == [2, 3]
+        # The step was set back: it does not wait for the one that it was at.
+        session._tf_sess().run(ahead)
+        session.run(train)
+        late, local = session._tf_sess().run([dropped, made._local_step])
+        assert late == 2 and local in (3, 4)
+
+
 def test_the_least_loaded_server():
     strategy = device_setter.GreedyLoadBalancingStrategy(
         2, device_setter.byte_size_load_fn
