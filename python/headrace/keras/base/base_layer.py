@@ -131,6 +131,9 @@ class Layer(graph_updates.Updating, calls.Calls, own_variables.Kept, tracking.Tr
         "The name of the dtype that inputs are cast to and outputs have.",
     )
 
+    _compute_dtype = compute_dtype  # layers of programs ask for these two
+    _compute_dtype_object = read_only("_computed", "compute_dtype as a tf.DType.")
+
     variable_dtype = read_only(
         "_dtype.name",
         'The name of the dtype that weights are kept in, such as "float32".',
