@@ -475,6 +475,16 @@ class Layer(graph_updates.Updating, calls.Calls, own_variables.Kept, tracking.Tr
     def _call_signature(self):
         return inspect.signature(self.call)
 
+    @property
+    def _expects_training_arg(self):
+        """Whether call() takes `training`; layers around others ask."""
+        return spec_of(self).has_training
+
+    @property
+    def _expects_mask_arg(self):
+        """Whether call() takes `mask`; layers around others ask."""
+        return spec_of(self).has_mask
+
     def _check_inputs(self, wanted, inputs, state):
         """Checks the inputs unless some of that shape were found right before."""
         one = inputs[0] if isinstance(inputs, list) and len(inputs) == 1 else inputs
