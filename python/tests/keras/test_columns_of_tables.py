@@ -119,3 +119,33 @@ class Assertions(tf.test.TestCase):
         self.assertAllEqual([[1], [2, 3]], [[1], [2, 3]])
         with self.assertRaisesRegex(AssertionError, r"\[1\]: \[2, 4\] \(ACTUAL\)"):
             self.assertAllEqual([[1], [2, 4]], [[1], [2, 3]])
+
+
+@pytest.mark.parametrize(
+    "outputs,lines",
+    [
+        (lambda a, b: [a, b], ["[(None, 2),", "(None, 3)]"]),
+        (lambda a, b: (a, b), ["((None, 2),", "(None, 3))"]),
+        (lambda a, b: {"a": a, "b": b}, ["{'a': (None, 2),", "'b': (None, 3)}"]),
+        (lambda a, b: a, ["(None, 2)"]),
+    ],
+)
+def test_summaries_show_the_outputs_of_models_within(outputs, lines):
+    x = L.Input((4,))
+    a = L.Dense(2)(x)
+    inner = tf.keras.Model([x], outputs(a, L.Dense(3)(a)))
+
+    class Outer(tf.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.inner = inner
+
+        def call(self, x):
+            return self.inner(x)
+
+    outer, shown = Outer(), []
+    outer(tf.ones((1, 4)))
+    outer.summary(print_fn=lambda text, **_: shown.extend(text.splitlines()))
+    at = next(i for i, text in enumerate(shown) if "(Functional)" in text)
+    found = [text[29:53].strip() for text in shown[at : at + len(lines)]]
+    assert found == lines
