@@ -92,7 +92,7 @@ def cond(pred, true_fn=None, false_fn=None, name=None):
     if isinstance(pred, bool):
         raise TypeError("pred must not be a Python bool", pred)
     pred = conversion.convert_to_tensor(pred)
-    if pred.shape.rank not in (0, None):
+    if pred.shape.rank != 0:  # one element in any shape, found out by the run at last
         if pred.shape.is_fully_defined() and pred.shape.num_elements() != 1:
             raise ValueError(
                 f"The second input must be a scalar, but it has shape {list(pred.shape)}"

@@ -167,7 +167,7 @@ class _Traced:
     def _condition(self, *tensors):
         holds = self._cond_fn(*self._own(list(tensors)))
         holds = conversion.convert_to_tensor(holds)
-        if holds.shape.rank != 0 and holds.shape.num_elements() == 1:
+        if holds.shape.rank != 0 and holds.shape.num_elements() in (1, None):
             holds = array_ops.reshape(holds, [])
         if self._most is None:
             return holds

@@ -202,10 +202,14 @@ def config_names(cls):
 def config_of(item):
     """The configuration of an object of ours: the arguments that it was made with.
 
-    Each is kept as the attribute of its name, or as `_config_attributes` says.
+    Each is kept as the attribute of its name, or as `_config_attributes` says. A class
+    of the user's with a get_config says itself what it deleted, or never made because
+    it passes a constructor of ours by.
     """
     attributes = getattr(item, "_config_attributes", {})
     names = config_names(type(item))
+    if overrides(type(item), "get_config"):
+        names = [name for name in names if hasattr(item, attributes.get(name, name))]
     kept = {name: getattr(item, attributes.get(name, name)) for name in names}
     of_function = _names.module("keras.activation").serialize
     return {

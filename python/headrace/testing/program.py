@@ -4,6 +4,7 @@ import os
 import sys
 import tempfile
 import unittest
+import unittest.mock as mock  # tf.compat.v1.test.mock
 
 from headrace.testing import benchmark
 

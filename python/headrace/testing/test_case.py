@@ -26,6 +26,15 @@ def _array(value):
     return found.astype(np.float32) if found.dtype.name == "bfloat16" else found
 
 
+def _objects(value, parts):
+    """An array of a list's items, which are of several shapes: `parts` are their values."""
+    found = np.empty(len(parts), object)
+    for i, (item, part) in enumerate(zip(value, parts)):
+        is_list = isinstance(item, (list, tuple))
+        found[i] = type(item)(part.tolist()) if is_list else part
+    return found
+
+
 # What a list may hold that is compared by itself.
 _PARTS = (dict, list, tuple, np.ndarray, tf.Tensor, tf.Variable)
 
@@ -127,7 +136,10 @@ class TestCase(MoreAssertions, unittest.TestCase):
         if isinstance(value, (_headrace.Tensor, tf.Variable)):
             return _array(self.evaluate(value))
         if isinstance(value, (list, tuple)):
-            value = [self._get(v) for v in value]
+            parts = [self._get(v) for v in value]
+            if len({part.shape for part in parts}) > 1:
+                return _objects(value, parts)
+            value = parts
         return _array(value)
 
     # --- sessions ---

@@ -78,7 +78,9 @@ class VariableScope:
         float32=dtypes.float32,
     )
     def __init__(self, reuse, name, name_scope, **given):
-        self._reuse, self._name, self._name_scope = reuse, name, name_scope
+        # Eager variables are known to templates alone: elsewhere each call makes one.
+        self._reuse = AUTO_REUSE if _headrace.is_eager() else reuse
+        self._name, self._name_scope = name, name_scope
         for attribute in _INHERITED:
             setattr(self, attribute, given[attribute])
 
@@ -251,6 +253,8 @@ class variable_scope:  # noqa: N801  (upstream's name)
             raise TypeError(
                 "VariableScope: name_or_scope must be a string or VariableScope."
             )
+        if _headrace.is_eager():
+            scope._reuse = AUTO_REUSE
         return scope, names if self._auxiliary_name_scope else None
 
     @staticmethod
@@ -443,7 +447,7 @@ def _get(
                 "reuse=True or reuse=tf.AUTO_REUSE in VarScope?"
             )
         return _found(found, name, shape, dtype)
-    if reuse is True:
+    if reuse is True and store is not None:
         raise ValueError(
             f"Variable {name} does not exist, or was not created with "
             "tf.get_variable(). Did you mean to set reuse=tf.AUTO_REUSE in VarScope?"

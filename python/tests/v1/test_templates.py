@@ -1,5 +1,7 @@
 """tf.compat.v1.make_template: calls that share variables."""
 
+from unittest import mock
+
 import pytest
 
 import headrace as tf
@@ -172,3 +174,28 @@ def test_eager_templates_begin_as_told():
     (w,) = template.trainable_variables
     w.assign(5.0)
     assert float(template(3.0)) == 15.0 and len(template.variables) == 1
+
+
+def test_eagerly_scopes_find_no_variables_outside_of_templates():
+    for reuse in (True, None, v1.AUTO_REUSE):
+        with v1.variable_scope("kept", reuse=reuse) as scope:
+            assert scope.reuse is v1.AUTO_REUSE
+            first = v1.get_variable("x", initializer=1.0)
+            assert first.name == "kept/x:0"
+            assert v1.get_variable("x", initializer=1.0) is not first
+            scope.reuse_variables()
+            assert scope.reuse is True
+            assert v1.get_variable("x", initializer=1.0) is not first
+
+    @tf.function
+    def within():
+        with v1.variable_scope("kept", reuse=True):
+            return v1.get_variable("x", initializer=1.0)
+
+    with pytest.raises(ValueError, match="Variable kept/x does not exist"):
+        within()
+
+
+def test_mock_is_pythons():
+    assert tf.compat.v1.test.mock is mock
+    assert not hasattr(tf.test, "mock")

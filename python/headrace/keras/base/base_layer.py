@@ -131,6 +131,9 @@ class Layer(graph_updates.Updating, calls.Calls, own_variables.Kept, tracking.Tr
         "The name of the dtype that inputs are cast to and outputs have.",
     )
 
+    _compute_dtype = compute_dtype  # layers of programs ask for these two
+    _compute_dtype_object = read_only("_computed", "compute_dtype as a tf.DType.")
+
     variable_dtype = read_only(
         "_dtype.name",
         'The name of the dtype that weights are kept in, such as "float32".',
@@ -471,6 +474,16 @@ class Layer(graph_updates.Updating, calls.Calls, own_variables.Kept, tracking.Tr
 
     def _call_signature(self):
         return inspect.signature(self.call)
+
+    @property
+    def _expects_training_arg(self):
+        """Whether call() takes `training`; layers around others ask."""
+        return spec_of(self).has_training
+
+    @property
+    def _expects_mask_arg(self):
+        """Whether call() takes `mask`; layers around others ask."""
+        return spec_of(self).has_mask
 
     def _check_inputs(self, wanted, inputs, state):
         """Checks the inputs unless some of that shape were found right before."""

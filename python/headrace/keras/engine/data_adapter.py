@@ -66,7 +66,8 @@ def is_sequence(x):
 
 
 def _tensor(x, view=False):
-    """A tensor of an array; NumPy's doubles become Keras' floats.
+    """A tensor of an array; NumPy's doubles become Keras' floats, those of pandas' tables
+    stay. pandas' series are columns, [rows, 1].
 
     With `view` it sees the array's memory: for what is only copied from.
     """
@@ -74,11 +75,14 @@ def _tensor(x, view=False):
         return x
     if isinstance(x, tf.Variable):
         return x.read_value()
+    is_table = False
     if hasattr(x, "iloc") or hasattr(x, "to_numpy"):
         x = x.to_numpy()
+        is_table = x.ndim > 1
+        x = x if is_table else np.expand_dims(x, -1)
     if isinstance(x, np.ndarray) or not isinstance(x, (list, tuple)):
         x = np.asarray(x)
-        if x.dtype.kind == "f" and x.dtype.name != settings.floatx():
+        if not is_table and x.dtype.kind == "f" and x.dtype.name != settings.floatx():
             x = x.astype(settings.floatx())
         if view:
             return _headrace.view_array(x)

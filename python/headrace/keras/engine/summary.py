@@ -28,7 +28,9 @@ def _shape_text(layer):
         shapes = tf.nest.map_structure(lambda x: tuple(x.shape.as_list()), outputs)
         return str(shapes)
     try:
-        return str(tuple(layer.output_shape))
+        shape = layer.output_shape
+        several = isinstance(shape, (list, dict)) and tf.nest.flatten(shape) != shape
+        return str(shape if several else tuple(shape))
     except AttributeError:
         return "multiple" if layer.built else "?"
 

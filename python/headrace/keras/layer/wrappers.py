@@ -6,7 +6,7 @@ from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.call_context import context
 from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.base.keras_tensor import KerasTensor
-from headrace.keras.layer import registry
+from headrace.keras.layer import recurrent_call, registry
 from headrace.keras.layer.parts import shaped
 
 
@@ -95,6 +95,7 @@ class Bidirectional(Layer):
     """A recurrent layer forwards and its copy backwards."""
 
     _config_names = ("merge_mode", "layer")
+    _num_constants = None  # how many the cells were called with
 
     supports_masking = True
 
@@ -148,21 +149,50 @@ class Bidirectional(Layer):
         self.forward_layer.reset_states()
         self.backward_layer.reset_states()
 
-    def __call__(self, *args, **kwargs):
-        if args and isinstance(args[0], (list, tuple)) and len(args[0]) > 1:
-            if not isinstance(args[0][0], KerasTensor) or args[0][0].shape.rank == 3:
-                first, *states = args[0]
-                kwargs = dict(kwargs, initial_state=states)
-                args = (first, *args[1:])
-        return super().__call__(*args, **kwargs)
+    def __call__(self, inputs, initial_state=None, constants=None, **kwargs):
+        if isinstance(inputs, (list, tuple)) and len(inputs) > 1:
+            if not isinstance(inputs[0], KerasTensor) or inputs[0].shape.rank == 3:
+                inputs = list(inputs)
+        inputs, initial_state, constants = recurrent_call.parts_of_call(
+            inputs, initial_state, constants, self._num_constants
+        )
+        if initial_state is not None:
+            kwargs["initial_state"] = self._checked_states(initial_state)
+        if constants is not None:
+            kwargs["constants"] = constants
+            self._num_constants = len(constants)
+        return super().__call__(inputs, **kwargs)
 
-    def call(self, inputs, training=None, mask=None, initial_state=None):
+    @staticmethod
+    def _checked_states(states):
+        """ValueError for states that cannot be halved, or of which only some are
+        symbolic."""
+        if len(states) % 2:
+            raise ValueError(
+                "When passing `initial_state` to a Bidirectional RNN, the state should "
+                "be a list containing the states of the underlying RNNs. "
+                f"Received: {states}"
+            )
+        if len({isinstance(s, KerasTensor) for s in states}) > 1:
+            raise ValueError(
+                "The initial state of a Bidirectional layer cannot be specified with a "
+                'mix of TF-Keras tensors and non-Keras tensors (a "Keras tensor" is a '
+                "tensor that was returned by a TF-Keras layer, or by `Input`)"
+            )
+        return states
+
+    def call(
+        self, inputs, training=None, mask=None, initial_state=None, constants=None
+    ):
         """Both directions' outputs, merged as merge_mode says; then the states, if
         wanted.
 
-        `initial_state` is a list: the states forwards, then those backwards.
+        `initial_state` is a list: the states forwards, then those backwards. The cells
+        of both get the `constants`.
         """
         given = {"mask": mask, "training": training}
+        if constants is not None:
+            given["constants"] = constants
         ahead, back = dict(given), dict(given)
         if initial_state is not None:
             half = len(initial_state) // 2
@@ -210,6 +240,8 @@ class Bidirectional(Layer):
         """Adds merge_mode, the layer's config and, if it was given,
         backward_layer's."""
         config = super().get_config()
+        if self._num_constants is not None:
+            config["num_constants"] = self._num_constants
         if self._own_backward:
             config["backward_layer"] = serialization.serialize(self.backward_layer)
         return config
@@ -217,5 +249,9 @@ class Bidirectional(Layer):
     @classmethod
     def from_config(cls, config, custom_objects=None):
         """A layer, without weights, of what get_config() gave."""
+        config = dict(config)
+        constants = config.pop("num_constants", None)
         names = ("layer", "backward_layer")
-        return registry.around(cls, config, custom_objects, *names)
+        made = registry.around(cls, config, custom_objects, *names)
+        made._num_constants = constants
+        return made

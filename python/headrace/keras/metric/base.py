@@ -131,14 +131,15 @@ def set_to_zeros(variables):
 
 
 def _of_all_replicas(result):
-    """A metric's result, which in a replica is that of all of them."""
+    """A metric's result, which in a replica is that of all of them. In graphs it is
+    converted, like update_state: it may branch on the state."""
 
     @functools.wraps(result)
     def of_all(self):
         replica = strategies.replica()
         if replica is None:
-            return result(self)
-        return replica.merge_call(lambda strategy: result(self))
+            return in_graph(result)(self)
+        return replica.merge_call(lambda strategy: in_graph(result)(self))
 
     return of_all
 

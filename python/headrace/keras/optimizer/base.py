@@ -50,6 +50,7 @@ class BaseOptimizer(AutoTrackable):
     _slot_lists = {}
     _scope = ""  # what names of new variables begin with
     _is_legacy = False
+    _counts_itself = True  # whether the step count is a variable of its own
     _writes_lists = False
 
     def __init__(self, name, learning_rate, hypers, limits, weight_decay=None):
@@ -82,7 +83,7 @@ class BaseOptimizer(AutoTrackable):
             name = "learning_rate"
         hypers = self.__dict__.get("_hypers", {})
         if name in hypers:
-            return self._hyper(name)
+            return self._hyper_now(name)
         raise AttributeError(
             f"'{type(self).__name__}' object has no attribute '{name}'"
         )
@@ -95,7 +96,7 @@ class BaseOptimizer(AutoTrackable):
             return
         super().__setattr__(name, value)
 
-    def _hyper(self, name):
+    def _hyper_now(self, name):
         """A variable, or what the user gave that is none: a schedule, a callable."""
         value = self._hypers[name]
         return value if callable(value) else self._hyper_variable(name)
@@ -103,6 +104,8 @@ class BaseOptimizer(AutoTrackable):
     def _hyper_variable(self, name):
         if name not in self._hyper_variables:
             self._make_hypers()
+        if name not in self._hyper_variables:  # a subclass keeps it as it is
+            return self._hypers[name]
         return self._hyper_variables[name]
 
     def _set_hyper(self, name, value):
@@ -118,12 +121,15 @@ class BaseOptimizer(AutoTrackable):
             settings.keep(made)
         return made
 
-    def _make_hypers(self):
-        """The variables of all that is a number; values of a checkpoint arrive."""
+    def _make_step(self):
         if "iter" not in self._hyper_variables:
             prefix = f"{self._name}/iter" if self._is_legacy else "iteration"
             step = self._new_variable(0, prefix, tf.int64)
             self._attach_step(step)
+
+    def _make_hypers(self):
+        """The variables of all that is a number; values of a checkpoint arrive."""
+        self._make_step()
         for name in sorted(self._hypers):
             value = self._hypers[name]
             if name in self._hyper_variables or value is None or callable(value):
@@ -131,14 +137,16 @@ class BaseOptimizer(AutoTrackable):
             label = name
             if self._is_legacy or name != "learning_rate":
                 label = f"{self._name}/{name}"
-            variable = self._new_variable(
-                value, label, None if hasattr(value, "dtype") else tf.float32
-            )
+            variable = self._new_variable(value, label, self._hyper_dtype(name, value))
             self._hyper_variables[name] = variable
             if not self._is_legacy:
                 node_of(variable).set_optional()  # newer optimizers save the rate alone
             listed = "_learning_rate" if name == "learning_rate" else None
             self._attach_hyper(name, variable, listed)
+
+    def _hyper_dtype(self, name, value):
+        """The dtype of a hyper-parameter's variable; None for the value's own."""
+        return None if hasattr(value, "dtype") else tf.float32
 
     def _attach_hyper(self, name, variable, listed):
         """Attaches a variable just made, by both its names; `listed` is that beside
@@ -187,18 +195,18 @@ class BaseOptimizer(AutoTrackable):
         if self._schedule is not None:
             rate = self._schedule(self.iterations._read())
         else:
-            rate = self._hyper("learning_rate")
+            rate = self._hyper_now("learning_rate")
         if callable(rate) and not isinstance(rate, tf.Variable):
             rate = rate()
         rate = tf.cast(rate, dtype)
         if self._hypers["decay"]:
             step = tf.cast(self.iterations._read(), dtype)
-            rate = rate / (1.0 + tf.cast(self._hyper("decay"), dtype) * step)
+            rate = rate / (1.0 + tf.cast(self._hyper_now("decay"), dtype) * step)
         return rate
 
     def _value(self, name, dtype):
         """A hyper-parameter as a tensor."""
-        value = self._hyper(name)
+        value = self._hyper_now(name)
         if callable(value) and not isinstance(value, tf.Variable):
             value = value()
         return tf.cast(value, dtype)
@@ -230,6 +238,9 @@ class BaseOptimizer(AutoTrackable):
     def build(self, var_list):
         """Makes what is missing for these variables."""
         self._make_hypers()
+        self._make_slots(var_list)
+
+    def _make_slots(self, var_list):
         new = [v for v in var_list if v._key not in self._built_for]
         for group in self._all_slot_names():
             for variable in new:
@@ -450,7 +461,8 @@ class BaseOptimizer(AutoTrackable):
             slots.sort(key=lambda s: s._key)  # in the order in which they were made
         else:
             slots = self._variables[1:]
-        return _CallableList([self.iterations, *self._further_variables(), *slots])
+        counted = [self.iterations] if self._counts_itself else []
+        return _CallableList([*counted, *self._further_variables(), *slots])
 
     weights = read_only("variables", "The same as `variables`.")
 

@@ -40,12 +40,21 @@ def _deprecated(name, argument, value):
 
 
 class Optimizer(BaseOptimizer):
-    """Base of the optimizers of tf.keras.optimizers."""
+    """Base of the optimizers of tf.keras.optimizers, those of `experimental` too.
+
+    What a program derives from it has no older interface whose slots a file could
+    hold, so its checkpoints have lists.
+    """
 
     _keras_module = "keras.optimizers"
     _config_names = ()
     _config_plain = ()
     _defaults = {}
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if Optimizer in cls.__bases__ and not cls.__module__.startswith("headrace."):
+            cls._writes_lists = True
 
     def _set_up(self, name, learning_rate, hypers, common):
         common = {**_DEFAULTS, **self._defaults, **common}
@@ -103,8 +112,8 @@ class Optimizer(BaseOptimizer):
 
     # --- the learning rate of a schedule ---
 
-    def _hyper(self, name):
-        found = super()._hyper(name)
+    def _hyper_now(self, name):
+        found = super()._hyper_now(name)
         if isinstance(found, LearningRateSchedule):
             step = tf.maximum(self.iterations._read() - 1, 0)
             with tf.init_scope():
@@ -138,6 +147,14 @@ class Optimizer(BaseOptimizer):
                 "argument."
             )
         super()._set_hyper(name, value)
+
+    def _after(self, known):
+        super()._after(known)
+        if self._writes_lists and self._schedule is not None and known:
+            rate = next(iter(known.values()))["lr"]
+            self._current_learning_rate.assign(
+                tf.cast(rate, tf.float32), read_value=False
+            )
 
     # --- averages of the variables ---
 

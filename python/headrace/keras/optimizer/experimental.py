@@ -5,7 +5,6 @@ write has lists of variables in place of slots (`optimizer/_variables/1`), as
 Keras 2.11 and later have it.
 """
 
-from headrace import _api as tf
 from headrace.keras.optimizer import current
 
 
@@ -15,17 +14,8 @@ class _Listing:
     _keras_module = "keras.optimizers.experimental"
     _writes_lists = True
 
-    def _after(self, known):
-        super()._after(known)
-        if self._schedule is not None and known:
-            rate = next(iter(known.values()))["lr"]
-            self._current_learning_rate.assign(
-                tf.cast(rate, tf.float32), read_value=False
-            )
 
-
-class Optimizer(_Listing, current.Optimizer):
-    """The base of these optimizers."""
+Optimizer = current.Optimizer  # the base is one
 
 
 for _name in current.NAMES:

@@ -4,6 +4,7 @@ import inspect
 
 from headrace import _api as tf
 from headrace._load import raw
+from headrace.context.properties import read_only
 from headrace.keras.optimizer import rules
 from headrace.keras.optimizer.schedule import LearningRateSchedule
 
@@ -36,11 +37,12 @@ class ForSubclasses:
 
     def _resource_apply_dense(self, grad, handle, apply_state=None):
         """Updates a variable by a gradient of its shape: as the class's rule says."""
-        self._by_rule(grad, handle)
+        self._by_rule(grad, handle, apply_state)
 
     def _resource_apply_sparse(self, grad, handle, indices, apply_state=None):
         """Updates rows of a variable: `indices`, none of which comes twice."""
-        self._by_rule(tf.IndexedSlices(grad, indices, tf.shape(handle)), handle)
+        slices = tf.IndexedSlices(grad, indices, tf.shape(handle))
+        self._by_rule(slices, handle, apply_state)
 
     def _resource_apply_sparse_duplicate_indices(self, grad, handle, indices, **kwargs):
         """_resource_apply_sparse where indices may come several times, whose gradients
@@ -51,7 +53,9 @@ class ForSubclasses:
         return self._call("_resource_apply_sparse", state, values, handle, rows)
 
     def _create_slots(self, var_list):
-        """Makes what is remembered of these variables, by add_slot."""
+        """Makes what is remembered of these variables, by add_slot: here what the
+        class's rule needs. Optimizers around others call this for the inner one."""
+        self._make_slots(var_list)
 
     def _prepare_local(self, var_device, var_dtype, apply_state):
         """Puts what updates of variables there share into the dict of these."""
@@ -76,7 +80,7 @@ class ForSubclasses:
 
     def _get_hyper(self, name, dtype=None):
         """A hyper-parameter: its variable, a schedule, or a tensor of the dtype."""
-        value = self._hyper(name)
+        value = self._hyper_now(name)
         if isinstance(value, LearningRateSchedule):
             return value
         if callable(value) and not isinstance(value, tf.Variable):
@@ -94,7 +98,7 @@ class ForSubclasses:
 
     def _create_hypers(self):
         """Makes the variables of the hyper-parameters that are numbers."""
-        self._make_hypers()
+        super()._make_hypers()
 
     def _create_all_weights(self, var_list):
         """Makes all variables that updates of these need."""
@@ -109,13 +113,60 @@ class ForSubclasses:
         """What a function gives, or the value itself."""
         return param() if callable(param) else param
 
+    # A dict of hyper-parameters by name, as they were set.
+    _hyper = read_only(
+        "_hypers", "What was set, by name: numbers, schedules, functions."
+    )
+
+    @staticmethod
+    def _resource_scatter_update(x, i, v):
+        """Sets the rows i of a variable to v: its value behind that."""
+        raw.ResourceScatterUpdate(x.handle, i, v)
+        return x.value()
+
     @staticmethod
     def _resource_scatter_add(x, i, v):
         """Adds v to the rows i of a variable: its value behind that."""
         raw.ResourceScatterAdd(x.handle, i, v)
         return x.value()
 
+    @property
+    def _dense_apply_args(self):
+        """The names of the parameters of _resource_apply_dense, self's first."""
+        return inspect.getfullargspec(self._resource_apply_dense).args
+
+    @property
+    def _sparse_apply_args(self):
+        """The names of the parameters of _resource_apply_sparse, self's first."""
+        return inspect.getfullargspec(self._resource_apply_sparse).args
+
+    @property
+    def _iterations(self):
+        """The variable that counts steps; None before there is one."""
+        return self._hyper_variables.get("iter")
+
+    @_iterations.setter
+    def _iterations(self, variable):
+        """Lends it the variable of the optimizer around it, which is none of its own
+        weights."""
+        self._hyper_variables["iter"] = variable
+        object.__setattr__(self, "_counts_itself", False)
+
+    _counts_itself = True
+    _weights = read_only("variables", "The step count and the slots of its own.")
+
     # --- how they are called ---
+
+    def _make_hypers(self):
+        self._make_step()
+        self._create_hypers()
+
+    def _hyper_dtype(self, name, value):
+        """Numbers of the rule may become fractions later; what a program's own class
+        sets is as it is: an int, a bool."""
+        if name in ("learning_rate", "decay", *self._config_names):
+            return super()._hyper_dtype(name, value)
+        return None
 
     def build(self, var_list):
         """Makes what is missing for these variables."""
@@ -127,8 +178,11 @@ class ForSubclasses:
             return {}
         return super()._coefficients(dtype)
 
-    def _by_rule(self, gradient, variable):
+    def _by_rule(self, gradient, variable, apply_state):
         known = self._coefficients(variable.dtype)
+        shared = (apply_state or {}).get((variable.device, variable.dtype.base_dtype))
+        if shared and "lr_t" in shared and "lr" in known:
+            known["lr"] = shared["lr_t"]  # which a subclass may have changed
         super()._step(gradient, variable, known)
 
     def _step(self, gradient, variable, known):

@@ -15,11 +15,36 @@ def add(name, cls):
     _CLASSES[name.lower()] = cls
 
 
+def _legacy(name):
+    """The class of tf.keras.optimizers.legacy of a name, whose case is no matter; None
+    where there is none."""
+    classes = {n.lower(): c for n, c in vars(legacy).items()}
+    found = classes.get(str(name).lower())
+    return (
+        found if isinstance(found, type) and issubclass(found, BaseOptimizer) else None
+    )
+
+
+def _wants_legacy(kwargs):
+    """The only further argument: `use_legacy_optimizer`; TypeError for others."""
+    wanted = kwargs.pop("use_legacy_optimizer", False)
+    if kwargs:
+        raise TypeError(f"Invalid keyword arguments: {kwargs}")
+    return wanted
+
+
 def deserialize(config, custom_objects=None, use_legacy_format=False, **kwargs):
-    """The optimizer of a configuration; a class of a room of its own stays there."""
+    """The optimizer of a configuration; a class of a room of its own stays there.
+
+    With use_legacy_optimizer=True one of tf.keras.optimizers.legacy, where the
+    configuration names no room. TypeError for other keyword arguments.
+    """
+    wants_legacy = _wants_legacy(kwargs)
     if isinstance(config, dict):
         room = _ROOMS.get(str(config.get("module")).rpartition(".")[2])
         found = getattr(room, str(config.get("class_name")), None)
+        if wants_legacy and config.get("module") is None:
+            found = _legacy(config.get("class_name"))
         if isinstance(found, type) and issubclass(found, BaseOptimizer):
             return found.from_config(config["config"])
     if isinstance(config, dict) and config.get("class_name", "").lower() in _CLASSES:
@@ -28,24 +53,26 @@ def deserialize(config, custom_objects=None, use_legacy_format=False, **kwargs):
 
 
 def get(identifier, **kwargs):
-    """The optimizer of a name, configuration or class; an optimizer as it is."""
+    """The optimizer of a name, configuration or class; an optimizer as it is.
+
+    With use_legacy_optimizer=True names are those of tf.keras.optimizers.legacy.
+    TypeError for other keyword arguments.
+    """
+    wants_legacy = _wants_legacy(kwargs)
     if isinstance(identifier, (BaseOptimizer, wrapped.TFOptimizer)):
         return identifier
     if wrapped.is_one(identifier):
         return wrapped.TFOptimizer(identifier)
-    if isinstance(identifier, str) and stack.plain_graph() is not None:
-        classes = {n.lower(): c for n, c in _ROOMS["legacy"].__dict__.items()}
-        found = classes.get(identifier.lower())
-        if isinstance(found, type) and issubclass(found, BaseOptimizer):
-            return found()
     if isinstance(identifier, str):
         name = identifier.lower()
+        if (wants_legacy or stack.plain_graph() is not None) and _legacy(name):
+            return _legacy(name)()
         found = serialization.find(
             name if name in _CLASSES else identifier, _CLASSES, "optimizer"
         )
         return found()
     if isinstance(identifier, dict):
-        return deserialize(identifier)
+        return deserialize(identifier, use_legacy_optimizer=wants_legacy)
     if isinstance(identifier, type) and issubclass(identifier, BaseOptimizer):
         return identifier()
     raise ValueError(f"Could not interpret optimizer identifier: {identifier}")

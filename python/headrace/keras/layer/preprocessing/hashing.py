@@ -126,6 +126,13 @@ class Discretization(Encoded):
     _config_names = ("bin_boundaries", "num_bins", "epsilon", "output_mode", "sparse")
     _config_attributes = {"bin_boundaries": "input_bin_boundaries"}
 
+    def _before(self, given):
+        bins = given.pop("bins", None)  # what both were called before
+        if bins is None:
+            return
+        name = "num_bins" if isinstance(bins, int) else "bin_boundaries"
+        given[name] = bins
+
     def _begin(self):
         num_bins, bin_boundaries = self.num_bins, self.input_bin_boundaries
         if num_bins is not None and num_bins < 0:

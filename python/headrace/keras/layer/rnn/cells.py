@@ -63,6 +63,13 @@ class _Cell(KeptMasks, Weighted, Layer):
 
     output_size = read_only("units", "units.")
 
+    def get_config(self):
+        """Adds the implementation, of which LSTM and GRU cells had two."""
+        config = super().get_config()
+        if self.gates > 1:
+            config["implementation"] = self.implementation
+        return config
+
     def build(self, input_shape):
         """Makes kernel [features, n], recurrent_kernel [units, n] and bias [n].
 
@@ -321,19 +328,26 @@ def initial_states(cell, inputs, batch_size, dtype):
     return tf.nest.pack_sequence_as(sizes, tf.nest.flatten(found))
 
 
-def call_cell(cell, inputs, states, sizes, training=None):
+def takes(cell, name):
+    """Whether the call of a cell has an argument of that name."""
+    return name in inspect.signature(cell.call).parameters
+
+
+def call_cell(cell, inputs, states, sizes, training=None, **further):
     """(output, new states) of a cell, the states in the structure of its sizes.
 
     A cell gets a list of its states, also where it has but one; cells in TensorFlow
-    1's manner (`_is_tf_rnn_cell`) get the one itself. It may return either.
+    1's manner (`_is_tf_rnn_cell`) get the one itself. It may return either. It gets
+    `training` and the `further` arguments where its call has them.
     """
     single = not tf.nest.is_nested(sizes)
     if getattr(cell, "_is_tf_rnn_cell", False):
         given = tf.nest.flatten(states)[0] if single else states
     else:
         given = states if tf.nest.is_nested(states) else [states]
-    takes = "training" in inspect.signature(cell.call).parameters
-    out, new = cell(inputs, given, **({"training": training} if takes else {}))
+    further["training"] = training
+    further = {name: value for name, value in further.items() if takes(cell, name)}
+    out, new = cell(inputs, given, **further)
     return out, tf.nest.pack_sequence_as(sizes, tf.nest.flatten(new))
 
 
@@ -358,12 +372,14 @@ class StackedRNNCells(Layer):
         """A list of the cells' initial states."""
         return [initial_states(cell, inputs, batch_size, dtype) for cell in self.cells]
 
-    def call(self, inputs, states, training=None):
+    def call(self, inputs, states, constants=None, training=None):
         """One step through all cells: (output of the last,
-        list of their new states)."""
+        list of their new states). Cells that take constants get them."""
         new = []
+        further = {} if constants is None else {"constants": constants}
         for cell, state in zip(self.cells, states):
-            inputs, state = call_cell(cell, inputs, state, cell.state_size, training)
+            sizes = cell.state_size
+            inputs, state = call_cell(cell, inputs, state, sizes, training, **further)
             new.append(state)
         return inputs, new
 

@@ -145,7 +145,7 @@ class _ConvLSTM(_WithCell):
     def _state_shapes(self, inputs):
         return [self.cell.state_shape(inputs.shape.as_list()[1:])] * 2
 
-    def _step_function(self, inputs, training):
+    def _step_function(self, inputs, training, constants):
         cell = self.cell
         sizes, dynamic = inputs.shape.as_list(), tf.shape(inputs)
         inner = tf.concat([[-1], dynamic[2:]], 0)

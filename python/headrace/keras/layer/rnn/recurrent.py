@@ -10,7 +10,7 @@ from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.call_context import context
 from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.classes import add_classes
-from headrace.keras.layer import registry
+from headrace.keras.layer import recurrent_call, registry
 from headrace.keras.layer.parts import takes
 from headrace.keras.layer.rnn import cells, kept_masks, scanning
 
@@ -24,6 +24,7 @@ class RNN(Layer):
     """Runs a cell over time."""
 
     supports_masking = True
+    _num_constants = None  # how many the cell was called with, last in lists of inputs
     _names_cell = True  # whether names of weights have the cell's
     _config_names = ("return_sequences", "return_state", "go_backwards", "stateful")
     _config_names += ("unroll", "time_major", "cell")
@@ -129,17 +130,20 @@ class RNN(Layer):
         batch = sizes[1] if self.time_major else sizes[0]
         return tf.TensorShape([batch, *sizes[2:]])
 
-    def __call__(self, *args, **kwargs):
-        """Lists as input are the input and its initial states; inputs of several
-        parts are tuples or dicts.
+    def __call__(self, inputs, initial_state=None, constants=None, **kwargs):
+        """Lists as input are the input, its initial states and the constants that its
+        cell takes; inputs of several parts are tuples or dicts.
         """
-        if args and isinstance(args[0], list) and len(args[0]) > 1:
-            first, *states = args[0]
-            kwargs = dict(kwargs, initial_state=states)
-            args = (first, *args[1:])
-        if kwargs.get("initial_state") is not None:
-            self._check_states(tf.nest.flatten(kwargs["initial_state"]))
-        return super().__call__(*args, **kwargs)
+        inputs, initial_state, constants = recurrent_call.parts_of_call(
+            inputs, initial_state, constants, self._num_constants
+        )
+        if initial_state is not None:
+            kwargs["initial_state"] = initial_state
+            self._check_states(tf.nest.flatten(initial_state))
+        if constants is not None:
+            kwargs["constants"] = constants
+            self._num_constants = len(constants)
+        return super().__call__(inputs, **kwargs)
 
     def _check_states(self, states):
         """ValueError for states that are not as many as the cell's, or vectors of other
@@ -158,14 +162,22 @@ class RNN(Layer):
                 f"`cell.state_size` is {sizes}"
             )
 
-    def call(self, inputs, mask=None, training=None, initial_state=None):
+    def call(
+        self, inputs, mask=None, training=None, initial_state=None, constants=None
+    ):
         """Runs the cell over [batch, time, ...] (time first with time_major).
 
         The output of the last step, [batch, units], or with return_sequences of all,
         [batch, time, units]; with return_state a list of it and the states. Where
         `mask`, [batch, time], is False, output and states are those of the step before.
-        Ragged inputs end where their rows do; ValueError for a mask of such.
+        Ragged inputs end where their rows do; ValueError for a mask of such. The
+        cell's `constants` are the same at every step; ValueError for a cell whose call()
+        has no such argument.
         """
+        self._check_constants(constants)
+        return self._run(inputs, mask, training, initial_state, constants)
+
+    def _run(self, inputs, mask, training, initial_state, constants=None):
         mask, lengths = tf.nest.flatten(mask)[0], None
         if isinstance(inputs, tf.RaggedTensor):
             inputs, mask, lengths = self._padded(inputs, mask)
@@ -181,7 +193,7 @@ class RNN(Layer):
             states = list(initial_state)
         else:
             states = [initial_state]
-        step, inputs = self._step_function(inputs, training)
+        step, inputs = self._step_function(inputs, training, constants)
         last, every, states = scanning.scan(
             step, inputs, states, mask, self.unroll, self.return_sequences
         )
@@ -222,7 +234,14 @@ class RNN(Layer):
         """Batch first for time first, and the other way round."""
         return tf.transpose(x, [1, 0, *range(2, x.shape.rank)])
 
-    def _step_function(self, inputs, training):
+    def _check_constants(self, constants):
+        if constants is not None and not cells.takes(self.cell, "constants"):
+            raise ValueError(
+                f"RNN cell {self.cell} does not support constants. "
+                f"Received: constants={constants}"
+            )
+
+    def _step_function(self, inputs, training, constants):
         """(step(x, states), what it walks over)."""
         cell = self.cell
         if isinstance(cell, cells._Cell) and cell.computes_as_told():
@@ -235,9 +254,11 @@ class RNN(Layer):
         kept_masks.forget(cell)
         sizes = cell.state_size
         nested = isinstance(sizes, (list, tuple))
+        given = {} if constants is None else {"constants": tuple(constants)}
 
         def step(x, states):
-            out, new = cells.call_cell(cell, x, tuple(states), sizes, training)
+            states = tuple(states)
+            out, new = cells.call_cell(cell, x, states, sizes, training, **given)
             return out, list(new) if nested else [new]
 
         return step, inputs
@@ -251,10 +272,21 @@ class RNN(Layer):
             return shown
         return [shown] + [None] * len(tf.nest.flatten(self._state_sizes()))
 
+    def get_config(self):
+        """Adds num_constants where the cell was called with constants."""
+        config = super().get_config()
+        if self._num_constants is not None:
+            config["num_constants"] = self._num_constants
+        return config
+
     @classmethod
     def from_config(cls, config, custom_objects=None):
         """A layer, without weights, of what get_config() gave."""
-        return registry.around(cls, config, custom_objects, "cell")
+        config = dict(config)
+        constants = config.pop("num_constants", None)
+        made = registry.around(cls, config, custom_objects, "cell")
+        made._num_constants = constants
+        return made
 
 
 _LOOP = (*RNN._config_names[:-1], "zero_output_for_mask")
@@ -282,6 +314,10 @@ class _WithCell(RNN):
         super().__init__(cell, **of_layer)
         self.activity_regularizer = regularizer.get(activity)
         self._implementation = kwargs.get("implementation", 2)
+
+    def call(self, inputs, mask=None, training=None, initial_state=None):
+        """As RNN's; its cell takes no constants."""
+        return self._run(inputs, mask, training, initial_state)
 
     def __getattr__(self, name):
         """What the cell was told: units, activation, kernel_initializer, …"""
