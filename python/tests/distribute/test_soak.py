@@ -65,7 +65,10 @@ def check(name, seen):
         f" MB behind each: {' '.join(f'{m / 1e6:.1f}' for m, *_ in seen)}",
         flush=True,
     )
-    return last[0] < 1.05 * first[0] and last[1] <= first[1] and last[2] <= first[2]
+    # A call that is under way may have a thread or a socket of its own.
+    return last[0] < 1.05 * first[0] and all(
+        b <= a + 2 for a, b in zip(first[1:], last[1:])
+    )
 
 
 @pytest.mark.slow
