@@ -81,7 +81,7 @@ _SERVER = """
 import socket, sys
 listener = socket.create_server((sys.argv[1], PORT))
 print("ready", flush=True)
-for _ in range(4):
+for _ in range(6):
     peer, _ = listener.accept()
     while peer.recv(1 << 20):
         pass
@@ -90,15 +90,15 @@ for _ in range(4):
 """
 _SENDER = """
 import socket, sys, time
-for size in (0, 0, 0, 4 << 20):
+for size in [4 << 20] * 6:
     since = time.perf_counter()
     peer = socket.create_connection((sys.argv[1], PORT))
-    print(time.perf_counter() - since)
+    connected = time.perf_counter()
     peer.sendall(bytes(size))
     peer.shutdown(socket.SHUT_WR)
     peer.recv(1)
     peer.close()
-print(time.perf_counter() - since)
+    print(connected - since, time.perf_counter() - connected)
 """
 
 
@@ -119,9 +119,10 @@ def test_a_link_has_its_rate_and_delay(delays):
             check=True,
         )
         server.communicate(timeout=SOON)
-    *connecting, sending = map(float, said.stdout.split())
-    # There and back.
-    assert 0.02 <= min(connecting) < 0.03
+    seconds = list(map(float, said.stdout.split()))
+    connecting, sending = min(seconds[::2]), min(seconds[1::2])
+    # There and back; the best, as the machine may be busy.
+    assert 0.02 <= connecting < 0.04
     # What may leave at once is a thirtieth.
     least = (4 << 20) * 8 / 100e6
     assert 0.95 * least < sending < 2 * least
