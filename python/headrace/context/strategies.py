@@ -35,6 +35,7 @@ class Mode:
 _numbers = {(0,): 0}
 _next_number = itertools.count(1)
 _age = [0]  # how often all traces became old
+_oldest = [0]  # number of traces that may still be called
 
 
 def _number(*of):
@@ -110,7 +111,13 @@ def make_traces_anew():
     longer holds."""
     _age[0] += 1
     _numbers.clear()
+    _oldest[0] = _number()
     _headrace.set_call_context(call_number())
+
+
+def oldest_number():
+    """Traces of lower numbers serve no call any more."""
+    return _oldest[0]
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 import weakref
 
 from headrace._load import _headrace
+from headrace.context import strategies
 from headrace.function import trace_types
 
 Sizes = _headrace.Traces.Sizes
@@ -22,14 +23,17 @@ class Traces(_headrace.Traces):
     """The ConcreteFunctions in the order in which they were made.
 
     What the module's class drops is forgotten here. So are traces that read a variable
-    that is gone, or were made for an object that is gone.
+    that is gone, or were made for an object that is gone, or before all were to be made
+    anew.
     """
 
     def __init__(self, function):
         super().__init__()
         self._function = weakref.ref(function)
+        self._oldest = strategies.oldest_number()
 
     def add(self, concrete):
+        self._drop_old()
         for used in self._function()._take_used():
             self.use(used)
         if super().add(concrete) is not None:
@@ -52,6 +56,16 @@ class Traces(_headrace.Traces):
 
         concrete._changed = changed
         concrete._needs = [weakref.ref(x, gone) for x in needed if x is not None]
+
+    def _drop_old(self):
+        oldest = strategies.oldest_number()
+        if oldest == self._oldest:
+            return
+        self._oldest = oldest
+        for concrete in self.all():
+            if concrete._call_number < oldest:
+                self.remove(concrete)
+        self._forget()
 
     def _forget(self):
         """Drops what the native call knows."""
