@@ -149,3 +149,14 @@ def test_summaries_show_the_outputs_of_models_within(outputs, lines):
     at = next(i for i, text in enumerate(shown) if "(Functional)" in text)
     found = [text[29:53].strip() for text in shown[at : at + len(lines)]]
     assert found == lines
+
+
+def test_older_names_of_arguments():
+    assert L.CategoryEncoding(max_tokens=4)([1, 2]).numpy().tolist() == [0, 1, 1, 0]
+    config = L.CategoryEncoding(max_tokens=4, num_tokens=3).get_config()
+    assert config["num_tokens"] == 4
+    assert L.IntegerLookup(max_values=5).get_config()["max_tokens"] == 5
+    config = L.IntegerLookup(mask_value=5, oov_value=7).get_config()
+    assert (config["mask_token"], config["oov_token"]) == (5, 7)
+    with pytest.raises(TypeError, match="Keyword argument not understood"):
+        L.StringLookup(max_values=5)

@@ -50,6 +50,13 @@ def encode(ids, mode, depth, dtype, sparse=False, weights=None, idf=None):
     return out * idf
 
 
+def take_older(given, **names):
+    """Takes arguments under the names that they had before (older="newer"): these win."""
+    for older, newer in names.items():
+        if older in given:
+            given[newer] = given.pop(older)
+
+
 @takes("output_mode='int', sparse=False, **kwargs")
 class Encoded(PreprocessingLayer):
     """Gives numbers, or what `output_mode` says of them."""
@@ -77,6 +84,9 @@ class CategoryEncoding(PreprocessingLayer):
     """Numbers below `num_tokens` as rows of ones or counts."""
 
     _signature_dtype = tf.int64  # as upstream has it, whatever the outputs are
+
+    def _before(self, given):
+        take_older(given, max_tokens="num_tokens")
 
     def _begin(self):
         if self.output_mode == "binary":

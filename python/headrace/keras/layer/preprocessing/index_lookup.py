@@ -13,6 +13,7 @@ from headrace.keras.layer.preprocessing.encoding import (
     OTHER_MODES,
     Encoded,
     on_values,
+    take_older,
 )
 
 _WORDS = "vocabulary.txt"  # the file of a model's file, as tf_keras names it
@@ -388,6 +389,12 @@ class IntegerLookup(_IndexLookup):
     _last_config = ("vocabulary_dtype",)
 
     def _before(self, given):
+        take_older(
+            given,
+            max_values="max_tokens",
+            mask_value="mask_token",
+            oov_value="oov_token",
+        )
         most, oov = given["max_tokens"], given["num_oov_indices"]
         if most is not None and most <= 1:
             raise ValueError(
