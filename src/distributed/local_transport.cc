@@ -141,6 +141,7 @@ class Network : public LocalNetwork,
  public:
   Status Start(LocalOptions options) {
     travel_ = std::move(options.travel);
+    ahead_ = options.ahead;
     loop_ = options.loop;
     if (loop_ != nullptr) return OkStatus();
     HR_ASSIGN_OR_RETURN(own_, EventLoop::Real());
@@ -150,6 +151,7 @@ class Network : public LocalNetwork,
   std::unique_ptr<Transport> Of(const std::string& name) override;
 
   EventLoop& loop() override { return *loop_; }
+  size_t ahead() const override { return ahead_; }
   bool is_real() const { return own_ != nullptr; }
 
   void Carry(const std::string& from, const std::string& to, size_t bytes,
@@ -215,6 +217,7 @@ class Network : public LocalNetwork,
 
  private:
   decltype(LocalOptions::travel) travel_;
+  size_t ahead_ = 0;
   std::unique_ptr<EventLoop> own_;
   EventLoop* loop_ = nullptr;
   Mutex mutex_;

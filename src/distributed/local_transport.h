@@ -23,6 +23,9 @@ struct LocalOptions {
   std::function<std::optional<Clock::duration>(
       const std::string& from, const std::string& to, size_t bytes)>
       travel;
+  // How many bytes of parts, that are on their way or not yet read, hold up who
+  // sends: one part where it is 0.
+  size_t ahead = 0;
 };
 
 class LocalNetwork {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "distributed/collective/course.h"
 #include "distributed/collective/ways.h"
 #include "distributed/group/awaited.h"
 #include "distributed/messages.h"
