@@ -50,6 +50,9 @@ class LocalCall : public ClientCall,
 
   void StartTimer();
   void SetPlace(std::shared_ptr<LocalPlace> place);
+  // Its number at the place that it comes to, once.
+  void SetNumber(int64_t number) { number_ = number; }
+  int64_t number() const { return number_; }
 
   const std::string& from() const { return from_; }
   const std::string& to() const { return to_; }
@@ -84,6 +87,7 @@ class LocalCall : public ClientCall,
   const Metadata metadata_;
   const Clock::time_point deadline_;
   const bool waits_;
+  int64_t number_ = 0;
   Bytes request_;
   const decltype(CallOptions::on_part) on_part_;
 

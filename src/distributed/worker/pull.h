@@ -11,6 +11,12 @@
 
 namespace headrace::distributed {
 
+// A tensor of fewer bytes comes as one message: the second call costs more than
+// it gains.
+inline constexpr size_t kLeastInParts = size_t{1} << 20;
+// gRPC sends messages of this size at several times the rate of large ones.
+inline constexpr size_t kPullPart = size_t{1} << 20;
+
 // Begins to take what the step sends under the key; `done` is called once. What
 // ends it.
 std::function<void()> Pull(std::shared_ptr<Channel> channel, int64_t step,
