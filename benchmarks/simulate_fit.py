@@ -59,6 +59,46 @@ os._exit(0)
 """
 
 
+# A task of training in step: servers join, workers push gradients of one variable a server,
+# and the chief says when steps were made.
+TRAINER = """
+import json, os, sys, time
+import headrace as tf
+v1 = tf.compat.v1
+job, index, cluster = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
+size, steps = int(sys.argv[4]), int(sys.argv[5])
+server = tf.distribute.Server(cluster, job_name=job, task_index=index)
+if job == "ps":
+    server.join()
+workers, servers = len(cluster["worker"]), len(cluster["ps"])
+own = f"/job:worker/task:{index}"
+with tf.Graph().as_default():
+    with v1.device(v1.train.replica_device_setter(cluster=cluster, worker_device=own)):
+        count = v1.train.get_or_create_global_step()
+        weights = [
+            v1.get_variable(f"w{i}", [size // 4 // servers],
+                            initializer=v1.zeros_initializer())
+            for i in range(servers)
+        ]
+        loss = tf.add_n([tf.reduce_sum(tf.square(w - 1.0)) for w in weights])
+        optimizer = v1.train.SyncReplicasOptimizer(
+            v1.train.GradientDescentOptimizer(1e-3), replicas_to_aggregate=workers,
+            total_num_replicas=workers)
+        train = optimizer.minimize(loss, global_step=count)
+    hook = optimizer.make_session_run_hook(index == 0)
+    with v1.train.MonitoredTrainingSession(
+            master=server.target, is_chief=index == 0, hooks=[hook],
+            log_step_count_steps=None, save_summaries_steps=None,
+            save_checkpoint_secs=None) as session:
+        for turn in range(steps):
+            session.run(train)
+            if index == 0:
+                print(time.monotonic(), flush=True)
+        time.sleep(30)
+"""
+SERVERS, TRAINED, TURNS = 2, 512 << 10, 12
+
+
 def sh(text):
     subprocess.run(text, shell=True, check=True)
 
@@ -182,16 +222,68 @@ def measure(counts, mbit):
     return found
 
 
+def measure_training(counts, mbit):
+    """{workers: (median seconds a step, share of processors)}, of training in step."""
+    found = {}
+    for count in counts:
+        with Network(SERVERS + count, mbit) as network:
+            hosts = [f"{network.host(i)}:{PORT}" for i in range(SERVERS + count)]
+            cluster = {"ps": hosts[:SERVERS], "worker": hosts[SERVERS:]}
+            processes = []
+            try:
+                for i in range(SERVERS + count):
+                    job, index = ("ps", i) if i < SERVERS else ("worker", i - SERVERS)
+                    command = f"ip netns exec hrsn{i} nice -n -10 {sys.executable} -c"
+                    words = [job, str(index), json.dumps(cluster), TRAINED, TURNS]
+                    processes.append(
+                        subprocess.Popen(
+                            command.split() + [TRAINER] + list(map(str, words)),
+                            stdout=subprocess.PIPE,
+                            text=True,
+                        )
+                    )
+                chief = processes[SERVERS].stdout
+                # The first turns use up the tokens that training begins with.
+                times = [float(chief.readline()) for _ in range(4)]
+                busy = _busy()
+                times += [float(chief.readline()) for _ in range(TURNS - 4)]
+                now = _busy()
+            finally:
+                for p in processes:
+                    p.kill()
+                    p.wait()
+        took = [b - a for a, b in zip(times[3:], times[4:])]
+        share = (now[0] - busy[0]) / (now[1] - busy[1])
+        found[count] = statistics.median(took), share
+        print(
+            f"measured {count:3} workers, {SERVERS} servers "
+            f"{found[count][0] * 1e3:9.2f} ms a step, processors {share:.0%}",
+            flush=True,
+        )
+    return found
+
+
 # What is fitted: the name of simulate's option, and where it begins.
 FITTED = {"link-mbit": 0.9, "delay-ms": 0.3, "message-us": 50.0, "byte-ns": 1.0}
 
 
-def simulate(values, count, size):
-    command = [SIMULATE, "sums", "--workers", str(count), "--bytes", str(size)]
-    for name, value in values.items():
-        command += [f"--{name}", f"{value:.9g}"]
+def _run(values, column, what, **options):
+    command = [SIMULATE, what]
+    for name, value in {**options, **values}.items():
+        text = value if isinstance(value, str) else f"{value:.9g}"
+        command += [f"--{name}", text]
     out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return float(out.splitlines()[1].split()[1]) / 1e3
+    return float(out.splitlines()[1].split()[column]) / 1e3
+
+
+def simulate(values, count, size):
+    return _run(values, 1, "sums", workers=str(count), bytes=str(size))
+
+
+def simulate_training(values, count):
+    # Of little but what is sent.
+    options = {"servers": str(SERVERS), "compute-ms": "1", "steps": str(TURNS)}
+    return _run(values, 3, "servers", workers=str(count), bytes=str(TRAINED), **options)
 
 
 def residuals(logs, fixed, measured):
@@ -274,6 +366,13 @@ def main():
     print(" ".join(f"--{name} {value:.4g}" for name, value in values.items()))
     compare(values, parts[0], "fitted")
     compare(values, parts[1], "check")
+    for count, (took, busy) in measure_training(sum(counts, []), given.mbit).items():
+        said = simulate_training(values, count)
+        print(
+            f"check  {count:3} workers, {SERVERS} servers  measured "
+            f"{took * 1e3:9.2f} ms  simulated {said * 1e3:9.2f} ms  "
+            f"{said / took - 1:+6.1%}  processors {busy:.0%}"
+        )
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ namespace headrace::simulator {
 
 // So many bytes, of which nobody looks at one. At most kMostFill.
 distributed::Bytes Fill(int64_t bytes);
-inline constexpr int64_t kMostFill = 1 << 20;
+inline constexpr int64_t kMostFill = (1 << 20) + (4 << 10);
 
 class World {
  public:
