@@ -127,6 +127,7 @@ endif()
 add_executable(headrace_tests ${HR_TEST_SOURCES}
                ${PROJECT_SOURCE_DIR}/tests/test_main.cc)
 target_sources(headrace_tests PRIVATE $<TARGET_OBJECTS:hr_cc_ops>
+               $<TARGET_OBJECTS:hr_simulator>
                $<TARGET_OBJECTS:hr_c> $<TARGET_OBJECTS:hr_c_proto>)
 target_include_directories(headrace_tests PRIVATE ${HR_GENERATED_INCLUDE})
 add_dependencies(headrace_tests hr_cc_ops)

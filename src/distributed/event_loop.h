@@ -77,10 +77,10 @@ class ManualLoop : public EventLoop {
   void RunUntil(Clock::time_point end);
   // Until nothing is left before `end`; the moment of the last.
   Clock::time_point RunAll(Clock::time_point end);
-
- private:
+  // The next event, where there is one until `end`.
   bool RunOne(Clock::time_point end);
 
+ private:
   Mutex mutex_;
   Clock::time_point now_ ABSL_GUARDED_BY(mutex_);
   EventQueue queue_ ABSL_GUARDED_BY(mutex_);

@@ -112,46 +112,83 @@ void LocalCall::CancelAtServer() {
 }
 
 void LocalCall::Send(Bytes part, std::function<void(bool)> sent) {
+  bool goes = false, waits = false;
+  const size_t size = part.size();
   {
     const MutexLock lock(mutex_);
-    if (on_part_ && !finished_ && !cancelled_ && !sends_) {
-      sends_ = true;
-      sent_ = std::move(sent);
-      const size_t size = part.size();
-      return world_->Carry(to_, from_, size,
-                           [self = shared_from_this(), part = std::move(part)] {
-                             self->Deliver(part);
-                           });
+    goes = on_part_ && !finished_ && !cancelled_ && !sent_;
+    if (goes) {
+      ++parts_;
+      unread_ += size;
+      waits = HoldsUp();
+      if (waits) sent_ = sent;
     }
   }
-  if (!on_part_) End({13, absl::StrCat(path_, " answers in parts")});
-  sent(false);
+  if (!goes) {
+    if (!on_part_) End({13, absl::StrCat(path_, " answers in parts")});
+    return sent(false);
+  }
+  world_->Carry(to_, from_, size,
+                [self = shared_from_this(), part = std::move(part)] {
+                  self->Deliver(part);
+                });
+  if (waits) return;
+  world_->loop().Soon([self = shared_from_this(), sent = std::move(sent)] {
+    std::shared_ptr<LocalPlace> place;
+    bool goes_on;
+    {
+      const MutexLock lock(self->mutex_);
+      place = self->place_;
+      goes_on = !self->cancelled_;
+    }
+    RunAtServer(place, [&] { sent(goes_on); });
+  });
 }
 
 void LocalCall::Deliver(Bytes part) {
   {
     const MutexLock lock(mutex_);
     if (ended_) return;
+    if (std::exchange(reads_, true)) {
+      waiting_.push_back(std::move(part));
+      return;
+    }
   }
-  on_part_(std::move(part), [self = shared_from_this()] {
-    self->world_->loop().Soon([self] { self->Taken(); });
+  HandOut(std::move(part));
+}
+
+void LocalCall::HandOut(Bytes part) {
+  const size_t size = part.size();
+  on_part_(std::move(part), [self = shared_from_this(), size] {
+    self->world_->loop().Soon([self, size] { self->Taken(size); });
   });
 }
 
-void LocalCall::Taken() {
+void LocalCall::Taken(size_t size) {
   std::function<void(bool)> sent;
   std::unique_ptr<Answer> answer;
   std::shared_ptr<LocalPlace> place;
+  std::optional<Bytes> next;
   {
     const MutexLock lock(mutex_);
-    if (!std::exchange(sends_, false)) return;
-    sent = std::move(sent_);
-    sent_ = nullptr;
-    answer = std::move(answer_);
+    if (!reads_) return;
+    --parts_;
+    unread_ -= size;
+    reads_ = !waiting_.empty() && !ended_;
+    if (reads_) {
+      next = std::move(waiting_.front());
+      waiting_.pop_front();
+    }
+    if (!HoldsUp()) {
+      sent = std::move(sent_);
+      sent_ = nullptr;
+    }
+    if (parts_ == 0) answer = std::move(answer_);
     place = place_;
   }
   if (answer) Return(*std::move(answer));
   if (sent) RunAtServer(place, [&] { sent(true); });
+  if (next) HandOut(*std::move(next));
 }
 
 void LocalCall::Finish(Answer answer) {
@@ -161,7 +198,7 @@ void LocalCall::Finish(Answer answer) {
     if (std::exchange(finished_, true)) return;
     unused = std::move(on_cancel_);
     on_cancel_ = nullptr;
-    if (sends_ && !cancelled_) {
+    if (parts_ > 0 && !cancelled_) {
       answer_ = std::make_unique<Answer>(std::move(answer));
       return;
     }
@@ -169,7 +206,7 @@ void LocalCall::Finish(Answer answer) {
   Return(std::move(answer));
 }
 
-// Finished, and no part is under way.
+// Finished, and all parts are read.
 void LocalCall::Return(Answer answer) {
   std::shared_ptr<LocalPlace> place;
   {

@@ -1,6 +1,7 @@
 // One call within the process, both ends of it.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -21,6 +22,7 @@ class LocalWorld {
  public:
   virtual ~LocalWorld() = default;
   virtual EventLoop& loop() = 0;
+  virtual size_t ahead() const = 0;
   // Runs f when so many bytes have come from one to the other; never where they
   // are lost.
   virtual void Carry(const std::string& from, const std::string& to,
@@ -48,6 +50,9 @@ class LocalCall : public ClientCall,
 
   void StartTimer();
   void SetPlace(std::shared_ptr<LocalPlace> place);
+  // Its number at the place that it comes to, once.
+  void SetNumber(int64_t number) { number_ = number; }
+  int64_t number() const { return number_; }
 
   const std::string& from() const { return from_; }
   const std::string& to() const { return to_; }
@@ -70,7 +75,11 @@ class LocalCall : public ClientCall,
 
  private:
   void Deliver(Bytes part);
-  void Taken();
+  void HandOut(Bytes part);
+  void Taken(size_t size);
+  bool HoldsUp() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return parts_ > 0 && unread_ >= world_->ahead();
+  }
   void Return(Answer answer);
 
   const std::shared_ptr<LocalWorld> world_;
@@ -78,6 +87,7 @@ class LocalCall : public ClientCall,
   const Metadata metadata_;
   const Clock::time_point deadline_;
   const bool waits_;
+  int64_t number_ = 0;
   Bytes request_;
   const decltype(CallOptions::on_part) on_part_;
 
@@ -87,11 +97,16 @@ class LocalCall : public ClientCall,
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;                 // for the caller
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;              // by the server
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;  // which the server knows
-  bool sends_ ABSL_GUARDED_BY(mutex_) = false;      // a part
+  // Parts that were sent and are not read, and of them those that have come
+  // behind the one that is being read.
+  size_t parts_ ABSL_GUARDED_BY(mutex_) = 0, unread_
+                                             ABSL_GUARDED_BY(mutex_) = 0;
+  std::deque<Bytes> waiting_ ABSL_GUARDED_BY(mutex_);
+  bool reads_ ABSL_GUARDED_BY(mutex_) = false;
   std::function<void(Answer)> done_ ABSL_GUARDED_BY(mutex_);
   std::function<void()> on_cancel_ ABSL_GUARDED_BY(mutex_);
   std::function<void(bool)> sent_ ABSL_GUARDED_BY(mutex_);
-  // That waits for a part.
+  // That waits for parts to be read.
   std::unique_ptr<Answer> answer_ ABSL_GUARDED_BY(mutex_);
 };
 

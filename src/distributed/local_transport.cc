@@ -48,7 +48,10 @@ class LocalPlace {
     {
       const MutexLock lock(mutex_);
       stops = stops_;
-      if (!stops) calls_.insert(call);
+      if (!stops) {
+        call->SetNumber(++numbers_);
+        calls_.insert(call);
+      }
     }
     // Without the lock, which the end of a call takes.
     if (stops) return call->Finish({14, kServerStops});
@@ -102,7 +105,17 @@ class LocalPlace {
   }
 
  private:
-  std::set<std::shared_ptr<LocalCall>> Left() {
+  // In the order in which they came, so that what ends them is the same in
+  // every run.
+  struct Before {
+    bool operator()(const std::shared_ptr<LocalCall>& a,
+                    const std::shared_ptr<LocalCall>& b) const {
+      return a->number() < b->number();
+    }
+  };
+  using Calls = std::set<std::shared_ptr<LocalCall>, Before>;
+
+  Calls Left() {
     const MutexLock lock(mutex_);
     return calls_;
   }
@@ -121,7 +134,8 @@ class LocalPlace {
   bool expired_ ABSL_GUARDED_BY(mutex_) = false;  // the time for calls to end
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   int running_ ABSL_GUARDED_BY(mutex_) = 0;  // the server's functions
-  std::set<std::shared_ptr<LocalCall>> calls_ ABSL_GUARDED_BY(mutex_);
+  int64_t numbers_ ABSL_GUARDED_BY(mutex_) = 0;
+  Calls calls_ ABSL_GUARDED_BY(mutex_);
 };
 
 void RunAtServer(const std::shared_ptr<LocalPlace>& place,
@@ -141,6 +155,8 @@ class Network : public LocalNetwork,
  public:
   Status Start(LocalOptions options) {
     travel_ = std::move(options.travel);
+    carry_ = std::move(options.carry);
+    ahead_ = options.ahead;
     loop_ = options.loop;
     if (loop_ != nullptr) return OkStatus();
     HR_ASSIGN_OR_RETURN(own_, EventLoop::Real());
@@ -150,10 +166,12 @@ class Network : public LocalNetwork,
   std::unique_ptr<Transport> Of(const std::string& name) override;
 
   EventLoop& loop() override { return *loop_; }
+  size_t ahead() const override { return ahead_; }
   bool is_real() const { return own_ != nullptr; }
 
   void Carry(const std::string& from, const std::string& to, size_t bytes,
              std::function<void()> f) override {
+    if (carry_) return carry_(from, to, bytes, std::move(f));
     Clock::time_point at = loop_->Now();
     if (travel_) {
       const std::optional<Clock::duration> time = travel_(from, to, bytes);
@@ -215,6 +233,8 @@ class Network : public LocalNetwork,
 
  private:
   decltype(LocalOptions::travel) travel_;
+  decltype(LocalOptions::carry) carry_;
+  size_t ahead_ = 0;
   std::unique_ptr<EventLoop> own_;
   EventLoop* loop_ = nullptr;
   Mutex mutex_;

@@ -23,6 +23,14 @@ struct LocalOptions {
   std::function<std::optional<Clock::duration>(
       const std::string& from, const std::string& to, size_t bytes)>
       travel;
+  // The same of who has `arrive` run itself, when the bytes have come: in the
+  // place of `travel`.
+  std::function<void(const std::string& from, const std::string& to,
+                     size_t bytes, std::function<void()> arrive)>
+      carry;
+  // How many bytes of parts, that are on their way or not yet read, hold up who
+  // sends: one part where it is 0.
+  size_t ahead = 0;
 };
 
 class LocalNetwork {

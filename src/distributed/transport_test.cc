@@ -20,8 +20,10 @@ using std::chrono::milliseconds;
 class TransportTest : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    if (GetParam() == std::string("local")) {
-      auto network = LocalNetwork::Create();
+    if (absl::StartsWith(GetParam(), "local")) {
+      LocalOptions options;
+      if (GetParam() == std::string("local_ahead")) options.ahead = 1 << 20;
+      auto network = LocalNetwork::Create(std::move(options));
       ASSERT_TRUE(network.ok()) << network.status();
       network_ = *network;
       own_ = network_->Of("client");
@@ -450,7 +452,7 @@ TEST_P(TransportTest, AnAddressThatIsTakenIsAnError) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, TransportTest,
-                         testing::Values("local"
+                         testing::Values("local", "local_ahead"
 #ifdef HR_GRPC_TESTS
                                          ,
                                          "grpc"

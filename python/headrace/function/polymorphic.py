@@ -162,6 +162,7 @@ class Function(_headrace.FunctionBase, Trackable):
         if self._of_class:
             return self.__get__(slots[0], None)._resolve(slots[1:], leaves)
         with self._lock:
+            self._traces.drop_old()
             if self._signature_types is not None:
                 return self._resolve_constrained(slots)
             aliases = trace_types.Aliases()
@@ -346,6 +347,7 @@ class Function(_headrace.FunctionBase, Trackable):
             method = self.__get__(args[0], None)
             return method.get_concrete_function(*args[1:], **kwargs)
         with self._lock:
+            self._traces.drop_old()
             if self._signature_types is not None:
                 return self._concrete_constrained(args, kwargs)
             slots = self._slots(args, kwargs)

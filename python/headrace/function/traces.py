@@ -33,7 +33,6 @@ class Traces(_headrace.Traces):
         self._oldest = strategies.oldest_number()
 
     def add(self, concrete):
-        self._drop_old()
         for used in self._function()._take_used():
             self.use(used)
         if super().add(concrete) is not None:
@@ -57,7 +56,8 @@ class Traces(_headrace.Traces):
         concrete._changed = changed
         concrete._needs = [weakref.ref(x, gone) for x in needed if x is not None]
 
-    def _drop_old(self):
+    def drop_old(self):
+        """Lets those go that were made before all were to be made anew."""
         oldest = strategies.oldest_number()
         if oldest == self._oldest:
             return

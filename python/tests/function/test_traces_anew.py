@@ -29,3 +29,18 @@ def test_old_traces_go_when_the_next_is_made():
     assert float(f(tf.constant(1.0))) == 4.0
     assert float(kept(tf.constant(3.0))) == 8.0  # whoever holds one may call it
     assert f.get_concrete_function(tf.constant(1.0)) is not kept
+
+
+def test_a_signature_keeps_no_old_trace():
+    traced = []
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
+    def f(x):
+        traced.append(None)
+        return x + float(len(traced))
+
+    assert float(f(tf.constant(1.0))) == 2.0
+    first = f.get_concrete_function()
+    strategies.make_traces_anew()
+    assert float(f(tf.constant(1.0))) == 3.0
+    assert f.get_concrete_function() is not first and len(traced) == 2

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "distributed/collective/course.h"
 #include "distributed/collective/ways.h"
 #include "distributed/group/awaited.h"
 #include "distributed/messages.h"
@@ -65,7 +66,7 @@ std::string RemoteCollectives::NameOf(const GroupMember& member) const {
 }
 
 Status RemoteCollectives::StatusOfGroup(const Group& group) {
-  if (group.status.ok() || Clock::now() < group.ended) return OkStatus();
+  if (group.status.ok() || options_.now() < group.ended) return OkStatus();
   return AbortedBy(group.status);
 }
 
@@ -112,7 +113,7 @@ Status RemoteCollectives::AskLeader(const GroupMember& m,
                             ? std::chrono::milliseconds(
                                   static_cast<int64_t>(m.timeout_seconds * 1e3))
                             : options_.begin;
-  options.deadline = Clock::now() + patience;
+  options.deadline = options_.now() + patience;
   options.wait_for_ready = true;
   StatusOr<Answer> answer = Answer();
   Status s;
@@ -122,7 +123,7 @@ Status RemoteCollectives::AskLeader(const GroupMember& m,
     HR_RETURN_IF_ERROR(answer.status());
     s = StatusOf(*answer);
     // A leader that is being started, or started again, is waited for.
-  } while (absl::IsUnavailable(s) && Clock::now() < options.deadline &&
+  } while (absl::IsUnavailable(s) && options_.now() < options.deadline &&
            WaitToAskAgain().ok());
   if (absl::IsDeadlineExceeded(s)) {
     return absl::DeadlineExceededError(absl::StrCat(
@@ -231,7 +232,7 @@ Status RemoteCollectives::Join(const GroupMember& member) {
 void RemoteCollectives::End(Group& group, int64_t key, const Status& why,
                             int from, bool tells,
                             std::chrono::milliseconds grace, Ending* then) {
-  const Clock::time_point at = Clock::now() + grace;
+  const Clock::time_point at = options_.now() + grace;
   const bool first = group.status.ok();
   if (!first && group.ended <= at) return;
   if (first) group.status = why;
@@ -278,7 +279,7 @@ void RemoteCollectives::End(Group& group, int64_t key, const Status& why,
 
 void RemoteCollectives::Tell(const DeviceName& task, const Bytes& bytes) {
   CallOptions options;
-  options.deadline = Clock::now() + worker::kEndGroup.deadline;
+  options.deadline = options_.now() + worker::kEndGroup.deadline;
   const auto told = [self = shared_from_this()](const Answer&) {
     MutexLock lock(self->mutex_);
     --self->telling_;
@@ -333,19 +334,20 @@ void RemoteCollectives::Stop() {
     Status status;
   };
   std::vector<Watcher> watchers;
-  const Clock::time_point until = Clock::now() + kLingers;
+  const Clock::time_point until = options_.now() + kLingers;
   std::unique_ptr<Listener> listener;
   {
     MutexLock lock(mutex_);
     const auto owes = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       if (telling_ > 0 || ring_->Owes()) return true;
       for (const auto& [key, group] : groups_) {
-        const bool goes_on = group->status.ok() || Clock::now() < group->ended;
+        const bool goes_on =
+            group->status.ok() || options_.now() < group->ended;
         if (goes_on && !group->spots.empty()) return true;
       }
       return false;
     };
-    while (owes() && Clock::now() < until) {
+    while (owes() && options_.now() < until) {
       if (!AwaitChange(mutex_, changed_).ok()) break;
     }
     for (auto& [key, group] : groups_) {
@@ -372,14 +374,14 @@ void RemoteCollectives::Stop() {
     own_ = nullptr;
   }
   RunAll(then);
-  if (listener) listener->Stop(Clock::now());
+  if (listener) listener->Stop(options_.now());
 }
 
 // --- calls ---
 
 StatusOr<std::shared_ptr<Turn>> RemoteCollectives::Begin(
     const GroupRef& group, const CollectiveCall& call, int rank, int step,
-    std::set<int> askers) {
+    std::set<int> askers, std::function<void()> came) {
   const SpotKey key{rank, call.instance_key, step};
   Turn::Options options;
   options.call = call;
@@ -393,6 +395,7 @@ StatusOr<std::shared_ptr<Turn>> RemoteCollectives::Begin(
     options.begin = options.part = std::chrono::milliseconds(
         static_cast<int64_t>(call.member.timeout_seconds * 1e3));
   }
+  options.came = std::move(came);
   options.over = [this, group] {
     MutexLock lock(mutex_);
     return StatusOfGroup(*group);
@@ -459,7 +462,8 @@ StatusOr<Tensor> RemoteCollectives::Run(const CollectiveCall& call) {
   bool began = false;
   Meeting meeting{call, rank, static_cast<int>(group->size),
                   [&](int step, std::set<int> askers) {
-                    auto turn = Begin(group, call, rank, step, askers);
+                    auto turn = Begin(group, call, rank, step, askers,
+                                      /*came=*/nullptr);
                     began = began || turn.ok();
                     return turn;
                   },

@@ -30,6 +30,10 @@ struct RemoteCollectivesOptions {
   // How long, where a call does not say, members are waited for to come, and
   // then from part to part.
   std::chrono::milliseconds begin{600'000}, part{60'000};
+  std::function<std::chrono::steady_clock::time_point()> now =
+      std::chrono::steady_clock::now;
+  // As Membership::Options has it.
+  std::function<void(int64_t key)> news;
   // Whether calls that ask for it go by TensorFlow's messages (ring/ring.h),
   // with whomever is in their group: all members decide alike.
   bool rings = false;
@@ -56,6 +60,22 @@ class RemoteCollectives
   // Makes the group anew with those who seek the same (membership.h): what was
   // under way in it ends. The generation that this task is in.
   StatusOr<Generation> Regroup(const GroupSearch& search);
+
+  // The same, and Run, for who does not wait (the simulator). BeginRegroup,
+  // then TryRegroup until it finds a generation or is an error, as
+  // Membership::Look says.
+  Status BeginRegroup(const GroupSearch& search);
+  StatusOr<std::optional<Generation>> TryRegroup(const GroupSearch& search);
+  // The turn of this task in a step of a collective of a group whose members it
+  // knows; `came` as Turn::Options has it. Where it fails, EndByKey is due.
+  StatusOr<std::shared_ptr<Turn>> BeginTurn(const CollectiveCall& call,
+                                            int rank, int step,
+                                            std::set<int> askers,
+                                            std::function<void()> came);
+  void EndByKey(int64_t key, const Status& why);
+  // Why what is under way in a group fails; OK where it goes on.
+  Status UnderWay(int64_t key);
+
   // This task takes no part in such a group any more.
   void Leave(int64_t key) { membership_->Leave(key); }
   // Why no new call of a group succeeds; OK where there is none.
@@ -128,7 +148,9 @@ class RemoteCollectives
 
   void StartMembership();
   void StartRing();
-  void EndByKey(int64_t key, const Status& why);
+  StatusOr<Generation> Regrouped(const GroupRef& group,
+                                 const GroupSearch& search,
+                                 StatusOr<Generation> found);
   // In the place of a group that ends: one whose members are yet to be told.
   GroupRef Renew(int64_t key);
   Status Install(const GroupRef& group, int64_t key, const Generation& found,
@@ -155,7 +177,8 @@ class RemoteCollectives
 
   StatusOr<std::shared_ptr<Turn>> Begin(const GroupRef& group,
                                         const CollectiveCall& call, int rank,
-                                        int step, std::set<int> askers);
+                                        int step, std::set<int> askers,
+                                        std::function<void()> came);
   // Puts a call where it belongs; what is to be done behind the lock.
   void Place(Group& group, const std::shared_ptr<Arrival>& arrival,
              Ending* then) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -194,6 +217,8 @@ class RemoteCollectives
   int telling_ ABSL_GUARDED_BY(mutex_) = 0;  // ends that others do not know yet
   Status aborted_ ABSL_GUARDED_BY(mutex_);
   std::map<int64_t, GroupRef> groups_ ABSL_GUARDED_BY(mutex_);
+  // Those whose members BeginRegroup seeks.
+  std::map<int64_t, GroupRef> sought_ ABSL_GUARDED_BY(mutex_);
   // Of members of one process with each other.
   std::shared_ptr<LocalNetwork> network_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Transport> inner_ ABSL_GUARDED_BY(mutex_);

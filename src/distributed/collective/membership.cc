@@ -43,7 +43,7 @@ std::string Membership::DeviceOf(const DeviceName& task) const {
   return name.ToString();
 }
 
-Status Membership::Begin(const GroupSearch& search) {
+Status Membership::BeginLocked(const GroupSearch& search) {
   const auto is_own = [this](const DeviceName& task) {
     return task.SameTask(options_.task);
   };
@@ -62,6 +62,7 @@ Status Membership::Begin(const GroupSearch& search) {
                            search.group_key, " already");
   }
   group.search = ++searches_;
+  group.since = options_.now();
   GroupTask& own = group.own;
   own.set_group_key(static_cast<int32_t>(search.group_key));
   own.set_device(DeviceOf(options_.task));
@@ -80,33 +81,40 @@ Status Membership::Begin(const GroupSearch& search) {
   return OkStatus();
 }
 
-StatusOr<Generation> Membership::Seek(const GroupSearch& search) {
-  const Clock::time_point since = Clock::now();
+Status Membership::Begin(const GroupSearch& search) {
+  MutexLock lock(mutex_);
+  return BeginLocked(search);
+}
+
+Status Membership::WhyOver(const GroupSearch& search) {
+  const Group& group = groups_[search.group_key];
+  HR_RETURN_IF_ERROR(group.refused);
+  if (OthersLeft(search)) {
+    return absl::OutOfRangeError(
+        absl::StrCat("members of group ", search.group_key,
+                     " have done their work, and left"));
+  }
+  return options_.now() - group.since > search.timeout ? Late(search)
+                                                       : OkStatus();
+}
+
+StatusOr<bool> Membership::Look(const GroupSearch& search) {
+  {
+    MutexLock lock(mutex_);
+    groups_[search.group_key].news = false;
+    if (Settle(search)) return true;
+    HR_RETURN_IF_ERROR(WhyOver(search));
+  }
+  AskSome(search);
+  return false;
+}
+
+Generation Membership::End(int64_t key) {
   std::map<std::string, Peer> peers;  // let go behind the lock
-  Status s;
   Generation found;
   {
     MutexLock lock(mutex_);
-    HR_RETURN_IF_ERROR(Begin(search));
-    Group& group = groups_[search.group_key];
-    while (s.ok() && !Settle(search, since)) {
-      if (s = group.refused; !s.ok()) break;
-      if (OthersLeft(search)) {
-        s = absl::OutOfRangeError(
-            absl::StrCat("members of group ", search.group_key,
-                         " have done their work, and left"));
-        break;
-      }
-      if (Clock::now() - since > search.timeout) {
-        s = Late(search, since);
-        break;
-      }
-      {
-        MutexUnlock open(mutex_);
-        AskSome(search, since);
-      }
-      if (!std::exchange(group.news, false)) s = AwaitChange(mutex_, changed_);
-    }
+    Group& group = groups_[key];
     group.own.set_seeks(false);
     group.own.clear_gone();
     group.search = 0;
@@ -116,14 +124,34 @@ StatusOr<Generation> Membership::Seek(const GroupSearch& search) {
   for (auto& [device, peer] : peers) {
     if (peer.call) peer.call->Cancel();
   }
-  HR_RETURN_IF_ERROR(s);
   return found;
 }
 
+StatusOr<Generation> Membership::Seek(const GroupSearch& search) {
+  HR_RETURN_IF_ERROR(Begin(search));
+  StatusOr<bool> found = Look(search);
+  while (found.ok() && !*found) {
+    Status s;
+    {
+      MutexLock lock(mutex_);
+      if (!groups_[search.group_key].news) s = AwaitChange(mutex_, changed_);
+    }
+    if (s.ok()) {
+      found = Look(search);
+    } else {
+      found = s;
+    }
+  }
+  Generation generation = End(search.group_key);
+  HR_RETURN_IF_ERROR(found.status());
+  return generation;
+}
+
 std::vector<size_t> Membership::WhoToAsk(const GroupSearch& search,
-                                         Clock::duration every) {
+                                         Clock::duration* every) {
   Group& group = groups_[search.group_key];
-  const auto now = Clock::now();
+  const auto now = options_.now();
+  *every = now - group.since < kAtFirst ? kAskEvery : kAskLater;
   const size_t count = search.tasks.size();
   std::vector<size_t> which;
   bool leads = false;
@@ -144,7 +172,7 @@ std::vector<size_t> Membership::WhoToAsk(const GroupSearch& search,
   }
   if (!leads) group.leads = std::nullopt;
   for (size_t i = 0; leads && i < count; ++i) which.push_back(i);
-  if (!leads && now - group.turned >= every) {
+  if (!leads && now - group.turned >= *every) {
     group.turned = now;
     group.turn = (group.turn + 1) % count;
     which.push_back(group.turn);
@@ -152,12 +180,12 @@ std::vector<size_t> Membership::WhoToAsk(const GroupSearch& search,
   return which;
 }
 
-void Membership::AskSome(const GroupSearch& search, Clock::time_point since) {
-  const auto every = Clock::now() - since < kAtFirst ? kAskEvery : kAskLater;
+void Membership::AskSome(const GroupSearch& search) {
+  Clock::duration every{};
   std::vector<size_t> which;
   {
     MutexLock lock(mutex_);
-    which = WhoToAsk(search, every);
+    which = WhoToAsk(search, &every);
   }
   for (const size_t i : which) {
     const DeviceName& task = search.tasks[i];
@@ -174,8 +202,8 @@ void Membership::Ask(const GroupSearch& search, const DeviceName& task,
     MutexLock lock(mutex_);
     Group& group = groups_[search.group_key];
     Peer& peer = group.peers[device];
-    if (peer.call || Clock::now() - peer.asked < every) return;
-    peer.asked = Clock::now();
+    if (peer.call || options_.now() - peer.asked < every) return;
+    peer.asked = options_.now();
     request = WriteMessage(group.own);
     number = group.search;
   }
@@ -190,7 +218,7 @@ void Membership::Ask(const GroupSearch& search, const DeviceName& task,
     return told(AnswerOf(NotFound("no such task in the cluster")));
   }
   CallOptions options;
-  options.deadline = Clock::now() + worker::kSeekGroup.deadline;
+  options.deadline = options_.now() + worker::kSeekGroup.deadline;
   auto call = channel->Start(worker::kSeekGroup.path, std::move(request),
                              options, told);
   MutexLock lock(mutex_);
@@ -234,15 +262,23 @@ void Membership::Told(int64_t key, int64_t search, const std::string& device,
   Status s = StatusOf(answer);
   if (s.ok()) s = ReadMessage(answer.body, &told);
   std::shared_ptr<ClientCall> over;  // let go behind the lock
-  MutexLock lock(mutex_);
-  Group& group = groups_[key];
-  if (group.search != search) return;
+  {
+    MutexLock lock(mutex_);
+    Group& group = groups_[key];
+    if (group.search != search) return;
+    Note(group, device, s, std::move(told), &over);
+  }
+  TellNews(key);
+}
+
+void Membership::Note(Group& group, const std::string& device, Status s,
+                      GroupTask told, std::shared_ptr<ClientCall>* over) {
   Peer& peer = group.peers[device];
-  over = std::move(peer.call);
+  *over = std::move(peer.call);
   peer.call = nullptr;
   if (s.ok()) s = CheckTold(group, device, told);
   group.news = true;
-  peer.answered = Clock::now();
+  peer.answered = options_.now();
   changed_.NotifyAll();
   if (s.ok()) {
     peer.state = Peer::State::kThere;
@@ -261,7 +297,7 @@ void Membership::Told(int64_t key, int64_t search, const std::string& device,
   }
 }
 
-bool Membership::Settle(const GroupSearch& search, Clock::time_point since) {
+bool Membership::Settle(const GroupSearch& search) {
   Group& group = groups_[search.group_key];
   const GroupTask& own = group.own;
   for (const auto& [device, peer] : group.peers) {
@@ -273,13 +309,13 @@ bool Membership::Settle(const GroupSearch& search, Clock::time_point since) {
       return true;
     }
   }
-  if (!MayMake(search, since)) return false;
+  if (!MayMake(search)) return false;
   Make(search);
   return true;
 }
 
 // The first of those that seek, and only when nobody is to be waited for.
-bool Membership::MayMake(const GroupSearch& search, Clock::time_point since) {
+bool Membership::MayMake(const GroupSearch& search) {
   Group& group = groups_[search.group_key];
   if (!group.leads) return false;
   std::set<std::string> gone(group.own.gone().begin(), group.own.gone().end());
@@ -292,7 +328,7 @@ bool Membership::MayMake(const GroupSearch& search, Clock::time_point since) {
     ++seeking;
     newest = std::max(newest, peer.told.generation().number());
   }
-  const bool late = Clock::now() - since > options_.patience;
+  const bool late = options_.now() - group.since > options_.patience;
   bool own_passed = false;
   for (const DeviceName& task : search.tasks) {
     if (task.SameTask(options_.task)) {
@@ -326,7 +362,7 @@ bool Membership::MayMake(const GroupSearch& search, Clock::time_point since) {
   }
   if (seeking < search.fewest) return false;
   return newest > 0 || seeking == search.tasks.size() ||
-         Clock::now() - since > search.all_within;
+         options_.now() - group.since > search.all_within;
 }
 
 bool Membership::OthersLeft(const GroupSearch& search) {
@@ -361,7 +397,7 @@ void Membership::Make(const GroupSearch& search) {
   *group.own.mutable_generation() = std::move(made);
 }
 
-Status Membership::Late(const GroupSearch& search, Clock::time_point since) {
+Status Membership::Late(const GroupSearch& search) {
   Group& group = groups_[search.group_key];
   std::vector<std::string> known;
   for (const auto& [device, peer] : group.peers) {
@@ -384,7 +420,7 @@ Status Membership::Late(const GroupSearch& search, Clock::time_point since) {
     }
     known.push_back(std::move(text));
   }
-  const std::chrono::duration<double> waited = Clock::now() - since;
+  const std::chrono::duration<double> waited = options_.now() - group.since;
   return absl::DeadlineExceededError(absl::StrCat(
       DeviceOf(options_.task), " waited ",
       absl::StrFormat("%.1f", waited.count()), " s for ", search.fewest, " of ",
@@ -405,11 +441,14 @@ bool Membership::HasLeft(int64_t key) {
 }
 
 void Membership::Gone(int64_t key, const std::string& device) {
-  MutexLock lock(mutex_);
-  const auto at = groups_.find(key);
-  if (at == groups_.end()) return;
-  at->second.own.add_gone(device);
-  changed_.NotifyAll();
+  {
+    MutexLock lock(mutex_);
+    const auto at = groups_.find(key);
+    if (at == groups_.end()) return;
+    at->second.own.add_gone(device);
+    changed_.NotifyAll();
+  }
+  TellNews(key);
 }
 
 void Membership::Answer(const std::shared_ptr<ServerCall>& call,

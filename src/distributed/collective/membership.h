@@ -48,6 +48,10 @@ class Membership : public std::enable_shared_from_this<Membership> {
     std::function<void(int64_t key, const Status& why)> end;
     // How long a task that is there may take until it seeks, too.
     std::chrono::milliseconds patience{60'000};
+    std::function<Clock::time_point()> now = Clock::now;
+    // Where somebody uses Look: called when it may find something new, on any
+    // thread. May be empty.
+    std::function<void(int64_t key)> news;
   };
   explicit Membership(Options options) : options_(std::move(options)) {}
 
@@ -57,6 +61,13 @@ class Membership : public std::enable_shared_from_this<Membership> {
   // where members have left (Leave) and too few remain; DeadlineExceeded, which
   // says what is known of each task.
   StatusOr<Generation> Seek(const GroupSearch& search);
+  // The same for who does not wait: Begin, Look until it is true or an error,
+  // at news and each time that AwaitChange would, then End.
+  Status Begin(const GroupSearch& search);
+  // Asks whom it is time to ask; whether a generation is found.
+  StatusOr<bool> Look(const GroupSearch& search);
+  // The generation that the task is in then.
+  Generation End(int64_t key);
   // The task takes no part in it any more.
   void Leave(int64_t key);
   bool HasLeft(int64_t key);
@@ -82,8 +93,9 @@ class Membership : public std::enable_shared_from_this<Membership> {
     std::set<std::string> tasks;        // devices of all that may take part
     // Of the search under way, for answers that come late.
     int64_t search = 0;
-    Status refused;     // by a task of another version
-    bool news = false;  // an answer that was not looked at
+    Clock::time_point since;  // it began
+    Status refused;           // by a task of another version
+    bool news = false;        // an answer that was not looked at
     // Since when it is this task's to ask all, where it is.
     std::optional<Clock::time_point> leads;
     // The next one to be asked in turn, by its place among the tasks, and when.
@@ -91,11 +103,19 @@ class Membership : public std::enable_shared_from_this<Membership> {
     Clock::time_point turned;
   };
 
-  Status Begin(const GroupSearch& search) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status BeginLocked(const GroupSearch& search)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Why a search is over without a generation.
+  Status WhyOver(const GroupSearch& search)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TellNews(int64_t key) {
+    if (options_.news) options_.news(key);
+  }
   // Asks those whose turn it is (see above).
-  void AskSome(const GroupSearch& search, Clock::time_point since);
+  void AskSome(const GroupSearch& search);
   // By their places among the tasks.
-  std::vector<size_t> WhoToAsk(const GroupSearch& search, Clock::duration every)
+  std::vector<size_t> WhoToAsk(const GroupSearch& search,
+                               Clock::duration* every)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Ask(const GroupSearch& search, const DeviceName& task,
            Clock::duration every);
@@ -104,18 +124,19 @@ class Membership : public std::enable_shared_from_this<Membership> {
                           const GroupTask& told);
   void Told(int64_t key, int64_t search, const std::string& device,
             const ::headrace::distributed::Answer& answer);
+  // What came of asking that one.
+  void Note(Group& group, const std::string& device, Status s, GroupTask told,
+            std::shared_ptr<ClientCall>* over)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes over a generation that another task made with this one in it, or
   // makes one where that is this task's to do. False: neither.
-  bool Settle(const GroupSearch& search, Clock::time_point since)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool MayMake(const GroupSearch& search, Clock::time_point since)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Settle(const GroupSearch& search) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MayMake(const GroupSearch& search) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether there are too few, and members have left.
   bool OthersLeft(const GroupSearch& search)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Make(const GroupSearch& search) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Status Late(const GroupSearch& search, Clock::time_point since)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status Late(const GroupSearch& search) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string DeviceOf(const DeviceName& task) const;
 
   const Options options_;

@@ -27,6 +27,8 @@ void RemoteCollectives::StartMembership() {
   o.incarnation = options_.incarnation;
   o.channel_of = options_.channel_of;
   o.patience = options_.part;
+  o.now = options_.now;
+  o.news = options_.news;
   o.end = [weak = weak_from_this()](int64_t key, const Status& why) {
     if (const auto self = weak.lock()) self->EndByKey(key, why);
   };
@@ -85,13 +87,9 @@ Status RemoteCollectives::Install(const GroupRef& group, int64_t key,
   return OkStatus();
 }
 
-StatusOr<Generation> RemoteCollectives::Regroup(const GroupSearch& search) {
-  {
-    MutexLock lock(mutex_);
-    if (!aborted_.ok()) return aborted_;
-  }
-  const GroupRef group = Renew(search.group_key);
-  StatusOr<Generation> found = membership_->Seek(search);
+StatusOr<Generation> RemoteCollectives::Regrouped(const GroupRef& group,
+                                                  const GroupSearch& search,
+                                                  StatusOr<Generation> found) {
   int rank = 0;
   Status s = found.status();
   if (s.ok()) s = Install(group, search.group_key, *found, &rank);
@@ -101,6 +99,63 @@ StatusOr<Generation> RemoteCollectives::Regroup(const GroupSearch& search) {
   }
   Watch(group, search.group_key, rank);
   return found;
+}
+
+StatusOr<Generation> RemoteCollectives::Regroup(const GroupSearch& search) {
+  {
+    MutexLock lock(mutex_);
+    if (!aborted_.ok()) return aborted_;
+  }
+  const GroupRef group = Renew(search.group_key);
+  return Regrouped(group, search, membership_->Seek(search));
+}
+
+Status RemoteCollectives::BeginRegroup(const GroupSearch& search) {
+  {
+    MutexLock lock(mutex_);
+    if (!aborted_.ok()) return aborted_;
+  }
+  const GroupRef group = Renew(search.group_key);
+  HR_RETURN_IF_ERROR(membership_->Begin(search));
+  MutexLock lock(mutex_);
+  sought_[search.group_key] = group;
+  return OkStatus();
+}
+
+StatusOr<std::optional<Generation>> RemoteCollectives::TryRegroup(
+    const GroupSearch& search) {
+  StatusOr<bool> found = membership_->Look(search);
+  if (found.ok() && !*found) return std::nullopt;
+  StatusOr<Generation> generation = membership_->End(search.group_key);
+  if (!found.ok()) generation = found.status();
+  GroupRef group;
+  {
+    MutexLock lock(mutex_);
+    group = std::move(sought_[search.group_key]);
+    sought_.erase(search.group_key);
+  }
+  if (!group) return InvalidArgument("no search of that group has begun");
+  HR_ASSIGN_OR_RETURN(generation,
+                      Regrouped(group, search, std::move(generation)));
+  return std::optional<Generation>(*std::move(generation));
+}
+
+StatusOr<std::shared_ptr<Turn>> RemoteCollectives::BeginTurn(
+    const CollectiveCall& call, int rank, int step, std::set<int> askers,
+    std::function<void()> came) {
+  GroupRef group;
+  {
+    MutexLock lock(mutex_);
+    HR_ASSIGN_OR_RETURN(group, FindOrMake(call.member));
+    if (group->id == 0) return FailedPrecondition("the group has no members");
+  }
+  return Begin(group, call, rank, step, std::move(askers), std::move(came));
+}
+
+Status RemoteCollectives::UnderWay(int64_t key) {
+  MutexLock lock(mutex_);
+  const auto at = groups_.find(key);
+  return at == groups_.end() ? OkStatus() : StatusOfGroup(*at->second);
 }
 
 }  // namespace headrace::distributed

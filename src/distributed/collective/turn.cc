@@ -166,6 +166,7 @@ void Turn::Arrive(int from, std::shared_ptr<ServerCall> call, Bytes payload,
     }
   }
   if (!over.ok()) return call->Finish(AnswerOf(over));
+  if (swaps) TellCame();
   // A member that went away before it got all of it.
   call->OnCancel(
       [self = shared_from_this(), from] { self->Sent(from, false); });
@@ -222,21 +223,24 @@ void Turn::Came(int from, Bytes part, std::function<void()> next) {
     changed_.NotifyAll();
     if (in.parts.size() >= kAhead) {
       in.next.push_back(std::move(next));
-      return;
+      next = nullptr;
     }
   }
-  next();
+  if (next) next();
+  TellCame();
 }
 
 void Turn::Ended(int from, const Answer& answer, bool swaps) {
   Status s = StatusOf(answer);
   if (s.ok()) {
-    MutexLock lock(mutex_);
-    Incoming& in = in_[from];
-    if (swaps) in.parts.push_back(answer.body);
-    in.ended = true;
-    changed_.NotifyAll();
-    return;
+    {
+      MutexLock lock(mutex_);
+      Incoming& in = in_[from];
+      if (swaps) in.parts.push_back(answer.body);
+      in.ended = true;
+      changed_.NotifyAll();
+    }
+    return TellCame();
   }
   {
     MutexLock lock(mutex_);
@@ -271,11 +275,7 @@ StatusOr<Bytes> Turn::Take(int from) {
     const auto patience = in.taken > 0 ? options_.part : options_.begin;
     while (in.parts.empty()) {
       // What has come counts, whatever else became of the peer.
-      HR_RETURN_IF_ERROR(status_);
-      if (in.ended) {
-        return InvalidArgument(MemberText(*options_.names, from), " sent only ",
-                               in.taken, " parts in ", CallText(call()));
-      }
+      HR_RETURN_IF_ERROR(OverLocked(from, in));
       HR_RETURN_IF_ERROR(AwaitChange(mutex_, changed_));
       if (!in.parts.empty()) break;
       {
@@ -284,13 +284,41 @@ StatusOr<Bytes> Turn::Take(int from) {
       }
       if (Clock::now() - since > patience) return Late(from, since);
     }
-    part = std::move(in.parts.front());
-    in.parts.pop_front();
-    ++in.taken;
-    if (!in.next.empty()) {
-      next = std::move(in.next.front());
-      in.next.pop_front();
+    part = TakeFirst(in, &next);
+  }
+  if (next) next();
+  return part;
+}
+
+Bytes Turn::TakeFirst(Incoming& in, std::function<void()>* next) {
+  Bytes part = std::move(in.parts.front());
+  in.parts.pop_front();
+  ++in.taken;
+  if (!in.next.empty()) {
+    *next = std::move(in.next.front());
+    in.next.pop_front();
+  }
+  return part;
+}
+
+Status Turn::OverLocked(int from, const Incoming& in) const {
+  HR_RETURN_IF_ERROR(status_);
+  if (!in.ended) return OkStatus();
+  return InvalidArgument(MemberText(*options_.names, from), " sent only ",
+                         in.taken, " parts in ", CallText(call()));
+}
+
+StatusOr<std::optional<Bytes>> Turn::TryTake(int from) {
+  std::function<void()> next;
+  std::optional<Bytes> part;
+  {
+    MutexLock lock(mutex_);
+    Incoming& in = in_[from];
+    if (in.parts.empty()) {
+      HR_RETURN_IF_ERROR(OverLocked(from, in));
+      return part;
     }
+    part = TakeFirst(in, &next);
   }
   if (next) next();
   return part;
@@ -357,6 +385,7 @@ void Turn::Fail(const Status& why) {
   }
   for (const auto& call : asked) call->Finish(AnswerOf(why));
   for (const auto& call : asking) call->Cancel();
+  TellCame();
   TellSettled();
 }
 

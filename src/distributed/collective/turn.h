@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,7 +24,8 @@ namespace headrace::distributed {
 // Of a group: what its members are called, by rank.
 using MemberNames = std::vector<std::string>;
 
-// Thread-safe; Give, Ask, Take and Leave are for the member's own thread.
+// Thread-safe; Give, Ask, Take, TryTake and Leave are for the member's own
+// thread.
 class Turn : public std::enable_shared_from_this<Turn> {
  public:
   struct Options {
@@ -39,6 +41,9 @@ class Turn : public std::enable_shared_from_this<Turn> {
     std::function<Status()> over;
     // Called once, when it has left and nobody will ask any more.
     std::function<void()> settled;
+    // Where somebody uses TryTake: called when there may be something for it,
+    // on any thread. May be empty.
+    std::function<void()> came;
   };
   explicit Turn(Options options) : options_(std::move(options)) {}
 
@@ -53,6 +58,8 @@ class Turn : public std::enable_shared_from_this<Turn> {
   void Ask(int from, Channel& channel, bool swaps, Bytes payload);
   // Waits for the next part.
   StatusOr<Bytes> Take(int from);
+  // The next part, where it is there.
+  StatusOr<std::optional<Bytes>> TryTake(int from);
   // The member waits for nothing more: what it has given may still be asked
   // for.
   void Leave();
@@ -91,6 +98,14 @@ class Turn : public std::enable_shared_from_this<Turn> {
   void Sent(int to, bool goes_on);
   void Came(int from, Bytes part, std::function<void()> next);
   void Ended(int from, const Answer& answer, bool swaps);
+  // The next part of one from which there is one, and behind the lock *next.
+  Bytes TakeFirst(Incoming& in, std::function<void()>* next)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status OverLocked(int from, const Incoming& in) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TellCame() {
+    if (options_.came) options_.came();
+  }
   void TellSettled();
   bool SettledLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status Late(int from, Clock::time_point since) const

@@ -42,7 +42,7 @@ void RemoteCollectives::StartWatch(const GroupRef& group, const Watched& w,
   CallOptions options;
   if (is_first) {
     options.wait_for_ready = true;
-    options.deadline = Clock::now() + kConnects;
+    options.deadline = options_.now() + kConnects;
   }
   auto call = channel->Start(
       worker::kWatchGroup.path, WriteMessage(w.request), options,

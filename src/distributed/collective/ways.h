@@ -19,15 +19,6 @@ struct Meeting {
   std::function<Channel&(int rank)> channel;
 };
 
-// The bytes that go at once to all others together: two processes on loopback
-// take as long for a sum either way (benchmarks/collective.py).
-inline constexpr size_t kSwapped = 256 << 10;
-
-// Whether a member's bytes are swapped as one part with each other; more go
-// round or in streams. Never by time, so that all choose alike and sums have
-// the same order in every run.
-bool GoesAtOnce(size_t bytes, int size);
-
 // What the collective gives this member.
 StatusOr<Tensor> GoTogether(const Meeting& meeting);
 

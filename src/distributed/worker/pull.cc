@@ -13,13 +13,8 @@ namespace {
 // answer: that it is to.
 constexpr char kTakesParts[] = "headrace-takes-parts";
 constexpr char kInParts[] = "headrace-in-parts";
-// A tensor of fewer bytes comes as one message: the second call costs more than
-// it gains.
-constexpr size_t kLeastInParts = size_t{1} << 20;
 // Graphs have fewer edges between tasks that matter.
 constexpr size_t kMostLarge = 4096;
-// gRPC sends messages of this size at several times the rate of large ones.
-constexpr size_t kPart = size_t{1} << 20;
 
 Bytes RequestOf(int64_t step, const std::string& key) {
   tensorflow::RecvTensorRequest request;
@@ -232,7 +227,7 @@ void AnswerPull(const std::shared_ptr<Worker>& worker,
                 const std::shared_ptr<ServerCall>& call, const Bytes& request) {
   Give(worker, call, request,
        [call](const tensorflow::RecvTensorRequest&, SentValue value) {
-         auto parts = EncodeInParts(ReceivedOf(std::move(value)), kPart);
+         auto parts = EncodeInParts(ReceivedOf(std::move(value)), kPullPart);
          if (!parts.ok()) return call->Finish(AnswerOf(parts.status()));
          const auto sending = std::make_shared<Sending>();
          sending->call = call;

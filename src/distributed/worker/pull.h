@@ -17,6 +17,12 @@
 
 namespace headrace::distributed {
 
+// A tensor of fewer bytes comes as one message: the second call costs more than
+// it gains.
+inline constexpr size_t kLeastInParts = size_t{1} << 20;
+// gRPC sends messages of this size at several times the rate of large ones.
+inline constexpr size_t kPullPart = size_t{1} << 20;
+
 // The keys, of some thousands, whose last value came in parts: the next one is
 // asked for in parts at once, which saves a call there and back. Thread-safe.
 class LargeValues {

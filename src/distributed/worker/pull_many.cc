@@ -13,9 +13,6 @@
 namespace headrace::distributed {
 namespace {
 
-// A part is sent when it has so many bytes, or nothing more is there.
-constexpr size_t kManyPart = size_t{1} << 20;
-
 // The tensors of one call on their way here.
 class ManyPuller : public std::enable_shared_from_this<ManyPuller> {
  public:
@@ -237,7 +234,7 @@ class ManyGiver : public std::enable_shared_from_this<ManyGiver> {
     {
       MutexLock lock(mutex_);
       size_t bytes = 0, count = 0;
-      while (count < there_.size() && bytes < kManyPart) {
+      while (count < there_.size() && bytes < kPullPart) {
         bytes += there_[count++].received.tensor.bytes();
       }
       const auto end = there_.begin() + static_cast<int64_t>(count);
