@@ -21,7 +21,7 @@ class Training {
   Training(World& world, const ServersRun& run)
       : world_(world),
         run_(run),
-        state_(run.graph.servers, run.graph.workers),
+        state_(run.graph.servers, run.graph.workers, run.graph.wanted),
         random_(run.seed) {}
 
   Status Prepare() {

@@ -90,12 +90,9 @@ TEST(SimulatedServersTest, NOfMDoesNotWaitForWhoIsSlow) {
   EXPECT_EQ(all.dropped, 4 * 2);
   run.graph.wanted = 3;
   const ServersTimes some = Trained(link, run);
-  // A step gives out four tokens, of which the slow one takes a fifth of one:
-  // the others come to use up old ones, and a step takes 4 / (3 + 1 / 5) of
-  // their turns or a little more.
-  EXPECT_LT(some.step, 1.6 * even);
+  EXPECT_LT(some.step, 1.1 * even);
   // The slow one's gradients come when their step is over.
-  EXPECT_GT(some.dropped, all.dropped);
+  EXPECT_GT(some.dropped, 0);
   EXPECT_EQ(some.applied, 20 * 3 * 2);
 }
 

@@ -11,8 +11,13 @@ namespace headrace::simulator {
 
 class SyncState {
  public:
-  SyncState(int servers, int workers)
-      : accumulators_(servers), local_(workers) {}
+  // `wanted`: gradients that make a step. Of fewer than there are workers these
+  // wait for the end of their step and pass over tokens of steps that are over,
+  // as SyncReplicasOptimizer has it.
+  SyncState(int servers, int workers, int wanted)
+      : awaits_end_(wanted < workers),
+        accumulators_(servers),
+        local_(workers) {}
 
   // A gradient of a step that is over is dropped.
   void Apply(int server, int64_t local_step) {
@@ -67,15 +72,28 @@ class SyncState {
     taken();
   }
   void GiveTokens() {
-    while (!waiting_.empty() && !tokens_.empty()) {
-      const Waiting first = std::move(waiting_.front());
-      waiting_.pop_front();
-      local_[first.worker] = tokens_.front();
+    std::vector<Waiting> given;
+    for (size_t i = 0; i < waiting_.size() && !tokens_.empty();) {
+      int64_t& local = local_[waiting_[i].worker];
+      if (awaits_end_ && accumulators_[0].step <= local) {
+        ++i;
+        continue;
+      }
+      while (awaits_end_ && !tokens_.empty() &&
+             (tokens_.front() <= local ||
+              (tokens_.front() < steps && tokens_.size() > 1))) {
+        tokens_.pop_front();
+      }
+      if (tokens_.empty()) break;
+      local = tokens_.front();
       tokens_.pop_front();
-      first.taken();
+      given.push_back(std::move(waiting_[i]));
+      waiting_.erase(waiting_.begin() + static_cast<int64_t>(i));
     }
+    for (const Waiting& w : given) w.taken();
   }
 
+  const bool awaits_end_;
   std::vector<Accumulator> accumulators_;
   std::vector<int64_t> local_;  // each worker's step
   std::deque<int64_t> tokens_;
