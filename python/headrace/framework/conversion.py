@@ -1,5 +1,7 @@
 """Values to tensors: tf.constant, tf.convert_to_tensor and the registry."""
 
+import collections.abc
+
 import numpy as np
 
 from headrace._load import _headrace, raw
@@ -105,7 +107,28 @@ def _convert_unknown(value, dtype, hint):
         return _constant(_headrace.make_tensor(np.asarray(value), dtype, hint))
     if isinstance(value, Dimension):
         return _constant(_headrace.make_tensor(_size(value), dtype, hint))
+    if _is_sequence(value):
+        return _convert_unknown(_items(value, 0), dtype, hint)
     raise _unsupported(value)
+
+
+_MOST_LEVELS = 64  # of sequences in sequences: one may hold itself
+
+
+def _is_sequence(value):
+    """Whether a value of a program's own class is read item by item."""
+    cls = type(value)
+    known = hasattr(cls, "__len__") and hasattr(cls, "__getitem__")
+    return known and not isinstance(value, (collections.abc.Mapping, str, bytes))
+
+
+def _items(value, level):
+    """The items of a sequence as a list, those within as lists, too."""
+    if isinstance(value, (list, tuple)) or not _is_sequence(value):
+        return value
+    if level == _MOST_LEVELS:
+        raise _unsupported(value)
+    return [_items(value[i], level + 1) for i in range(len(value))]
 
 
 def _size(dimension):
