@@ -108,11 +108,11 @@ def _convert_unknown(value, dtype, hint):
     if isinstance(value, Dimension):
         return _constant(_headrace.make_tensor(_size(value), dtype, hint))
     if _is_sequence(value):
-        return _convert_unknown(_items(value, 0), dtype, hint)
+        return _convert_unknown(_items(value, ()), dtype, hint)
     raise _unsupported(value)
 
 
-_MOST_LEVELS = 64  # of sequences in sequences: one may hold itself
+_MOST_LEVELS = 64  # of sequences in sequences
 
 
 def _is_sequence(value):
@@ -122,13 +122,14 @@ def _is_sequence(value):
     return known and not isinstance(value, (collections.abc.Mapping, str, bytes))
 
 
-def _items(value, level):
-    """The items of a sequence as a list, those within as lists, too."""
+def _items(value, around):
+    """The items of a sequence as a list, those within as lists, too. `around`: the sequences
+    that hold it; one that holds itself is no tensor."""
     if isinstance(value, (list, tuple)) or not _is_sequence(value):
         return value
-    if level == _MOST_LEVELS:
+    if len(around) == _MOST_LEVELS or any(value is outer for outer in around):
         raise _unsupported(value)
-    return [_items(value[i], level + 1) for i in range(len(value))]
+    return [_items(value[i], (*around, value)) for i in range(len(value))]
 
 
 def _size(dimension):

@@ -32,7 +32,7 @@ def test_what_is_no_sequence_is_refused():
             return 2
 
     held = Three()
-    held.items = [held]
+    held.items = [held, held]
     for value in (Long(), mock.Mock(), held):
         with pytest.raises(ValueError):
             tf.constant(value)
