@@ -160,7 +160,7 @@ class ManyGiver : public std::enable_shared_from_this<ManyGiver> {
         left_(request_.rendezvous_key_size()) {}
 
   void Begin() {
-    if (left_ == 0) return call_->Finish(Answer());
+    if (request_.rendezvous_key().empty()) return call_->Finish(Answer());
     // What waits for values keeps this object; the call does not.
     call_->OnCancel([weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->Forget();
