@@ -32,11 +32,11 @@ class Tasks {
              const std::function<void(Methods&)>& changes = {}) {
     engines.resize(std::max<size_t>(engines.size(), i + 1));
     listeners.resize(engines.size());
-    transports_.push_back(network_->Of(Address(i)));
-    Transport* const transport = transports_.back().get();
+    // Shared, as the network's thread may be in an engine that is stopped.
+    const std::shared_ptr<Transport> transport = network_->Of(Address(i));
     RemoteCollectivesOptions o;
     o.task = DeviceName::OfTask("w", i);
-    o.incarnation = 99 + transports_.size();
+    o.incarnation = 100 + lives_++;
     o.leader = DeviceName::OfTask("w", 0);
     o.begin = o.part = begin;
     o.rings = rings_;
@@ -86,7 +86,8 @@ class Tasks {
  private:
   const std::shared_ptr<LocalNetwork> network_;
   const bool rings_;
-  std::vector<std::unique_ptr<Transport>> transports_, strangers_;
+  int lives_ = 0;  // of tasks, those that were begun again counted
+  std::vector<std::unique_ptr<Transport>> strangers_;
 };
 
 inline CollectiveCall CallOfKind(CollectiveKind kind, int size,
