@@ -9,13 +9,13 @@ schedules on two workers.
 import argparse
 import json
 import os
-import socket
 import statistics
 import subprocess
 import sys
 import time
 
 import children
+import collective
 
 # Bytes, and how often in a turn.
 SIZES = {4: 200, 64 << 10: 100, 4 << 20: 20, 64 << 20: 5}
@@ -49,16 +49,8 @@ os._exit(0)
 
 
 def _cluster(**jobs):
-    sockets = {job: [socket.socket() for _ in range(n)] for job, n in jobs.items()}
-    for s in sum(sockets.values(), []):
-        s.bind(("127.0.0.1", 0))
-    found = {
-        job: [f"127.0.0.1:{s.getsockname()[1]}" for s in of_job]
-        for job, of_job in sockets.items()
-    }
-    for s in sum(sockets.values(), []):
-        s.close()
-    return found
+    addresses = iter(collective.addresses_here(sum(jobs.values())))
+    return {job: [next(addresses) for _ in range(n)] for job, n in jobs.items()}
 
 
 def _start(program, tf, cluster, job, index):

@@ -11,12 +11,11 @@ much of the time of sums lies beside other work.
 import argparse
 import glob
 import json
-import os
 import statistics
 import subprocess
 import sys
 
-from collective import _addresses
+from collective import addresses_here
 
 STEPS = 12
 
@@ -113,7 +112,7 @@ class Pair:
     """Two workers that do steps when they are told."""
 
     def __init__(self, python, module, width):
-        addresses = _addresses()
+        addresses = ",".join(addresses_here(2))
         self.processes = [
             subprocess.Popen(
                 [python, "-c", _PROGRAM, str(i), addresses, str(width), module],
