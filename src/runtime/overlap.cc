@@ -41,19 +41,19 @@ class OverlapFinder {
   // numbers in order_.
   void Follow() {
     const int n = static_cast<int>(p_.calls.size());
-    std::vector<int> maker(p_.values.size(), -1);
+    maker_.assign(p_.values.size(), -1);
     number_.assign(p_.waits.size(), -1);
     for (int c = 0; c < n; ++c) {
       const Call& call = p_.calls[c];
       WaitSet& set = behind_[c];
       for (ValueId v : call.inputs) {
-        if (maker[v] >= 0) order_.Join(&set, After(maker[v]));
+        if (maker_[v] >= 0) order_.Join(&set, After(maker_[v]));
       }
       if (call.waiter >= 0 || LooksAtState(call)) {
         for (const int32_t w : call.behind) order_.Join(&set, Left(w));
       }
       if (call.waiter >= 0) number_[call.waiter] = order_.Add(set);
-      for (ValueId v : call.outputs) maker[v] = c;
+      for (ValueId v : call.outputs) maker_[v] = c;
     }
   }
   // Whether it matters when the call is made.
@@ -126,29 +126,31 @@ class OverlapFinder {
   // last layers travel while those of the first are computed. What looks at
   // state stays in order, but for calls that have no turn among effects.
   void BringForward(std::vector<int>* calls) const {
-    std::vector<int> maker(p_.values.size(), -1);
+    if (std::none_of(calls->begin(), calls->end(),
+                     [&](int c) { return p_.calls[c].waiter >= 0; })) {
+      return;
+    }
     std::map<int, std::vector<int>> needs;  // per call, others of the block
     std::map<int, double> ready;            // ns of the longest way to its end
     std::vector<int> waiting;
     int looked = -1;
     for (const int c : *calls) {
       const Call& call = p_.calls[c];
-      std::vector<int>& before = needs[c];
+      std::vector<int> before;
       for (ValueId v : call.inputs) {
-        if (maker[v] >= 0) before.push_back(maker[v]);
+        if (needs.contains(maker_[v])) before.push_back(maker_[v]);
       }
       if (LooksAtState(call) && !call.op->def().Has(kMeetsOthers)) {
         if (looked >= 0) before.push_back(looked);
         looked = c;
       }
-      for (ValueId v : call.outputs) maker[v] = c;
       double begin = 0;
       for (const int b : before) begin = std::max(begin, ready[b]);
       const bool waits = call.waiter >= 0;
       ready[c] = begin + (waits ? 0 : Time(call));
       if (waits) waiting.push_back(c);
+      needs[c] = std::move(before);
     }
-    if (waiting.empty()) return;
     std::stable_sort(waiting.begin(), waiting.end(),
                      [&](int a, int b) { return ready[a] < ready[b]; });
     std::vector<int> order, open;
@@ -227,6 +229,7 @@ class OverlapFinder {
   }
 
   Program& p_;
+  std::vector<int> maker_;       // per value, the call that makes it, or -1
   std::vector<WaitSet> behind_;  // per call
   WaitOrder order_;              // of the waiting calls that are left
   std::vector<int32_t> number_;  // per waiting call of the program, or -1

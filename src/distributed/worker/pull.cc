@@ -5,6 +5,7 @@
 #include "distributed/messages.h"
 #include "distributed/wire/methods.h"
 #include "distributed/wire/tensor_codec.h"
+#include "distributed/worker/held_call.h"
 
 namespace headrace::distributed {
 namespace {
@@ -39,42 +40,17 @@ class Puller : public std::enable_shared_from_this<Puller> {
     if (large_ && large_->Has(key_)) return TakeParts();
     CallOptions options;
     options.metadata.emplace(kTakesParts, "1");
-    Hold(1, channel_->Start(worker::kRecvTensor.path, RequestOf(step_, key_),
-                            options,
-                            [self = shared_from_this()](const Answer& answer) {
-                              self->Answered(answer);
-                            }));
+    call_.Hold(1, channel_->Start(
+                      worker::kRecvTensor.path, RequestOf(step_, key_), options,
+                      [self = shared_from_this()](const Answer& answer) {
+                        self->Answered(answer);
+                      }));
   }
-  void Cancel() {
-    std::shared_ptr<ClientCall> call;
-    {
-      MutexLock lock(mutex_);
-      cancelled_ = true;
-      call = call_;
-    }
-    if (call) call->Cancel();
-  }
+  void Cancel() { call_.Cancel(); }
 
  private:
-  // Calls may end before Start has returned them.
-  void Hold(int which, std::shared_ptr<ClientCall> call) {
-    bool ends;
-    {
-      MutexLock lock(mutex_);
-      if (which < current_) return;
-      current_ = which;
-      call_ = call;
-      ends = cancelled_;
-    }
-    if (ends && call) call->Cancel();
-  }
-  // The call is let go, as it holds this object by what takes its parts.
   void End(StatusOr<ReceivedTensor> received) {
-    {
-      MutexLock lock(mutex_);
-      current_ = kOver;
-      call_ = nullptr;
-    }
+    call_.LetGo();
     if (!received.ok()) return done_(received.status());
     done_(SentOf(*std::move(received)));
   }
@@ -93,11 +69,11 @@ class Puller : public std::enable_shared_from_this<Puller> {
       if (self->broken_.ok()) return next();
       self->Cancel();
     };
-    Hold(2, channel_->Start(worker::kPullTensor.path, RequestOf(step_, key_),
-                            options,
-                            [self = shared_from_this()](const Answer& answer) {
-                              self->EndParts(StatusOf(answer));
-                            }));
+    call_.Hold(2, channel_->Start(
+                      worker::kPullTensor.path, RequestOf(step_, key_), options,
+                      [self = shared_from_this()](const Answer& answer) {
+                        self->EndParts(StatusOf(answer));
+                      }));
   }
 
   void EndParts(Status s) {
@@ -110,8 +86,6 @@ class Puller : public std::enable_shared_from_this<Puller> {
     End(std::move(received));
   }
 
-  // Behind the second call.
-  static constexpr int kOver = 3;
   const std::shared_ptr<Channel> channel_;
   const int64_t step_;
   const std::string key_;
@@ -120,11 +94,7 @@ class Puller : public std::enable_shared_from_this<Puller> {
   // Parts come one by one, and the answer behind them.
   TensorParts parts_;
   Status broken_;
-  Mutex mutex_;
-  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  // Which call is under way, the first or that for the parts.
-  int current_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::shared_ptr<ClientCall> call_ ABSL_GUARDED_BY(mutex_);
+  HeldCall call_;  // the first, or that for the parts
 };
 
 // Reads a request, and waits for what it asks for.

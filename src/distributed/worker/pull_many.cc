@@ -7,6 +7,7 @@
 #include "distributed/request_ids.h"
 #include "distributed/wire/gathered.h"
 #include "distributed/wire/methods.h"
+#include "distributed/worker/held_call.h"
 #include "distributed/worker/pull.h"
 #include "headrace/worker.pb.h"
 
@@ -17,21 +18,23 @@ namespace {
 class ManyPuller : public std::enable_shared_from_this<ManyPuller> {
  public:
   using Done = std::function<void(size_t key, StatusOr<SentValue>)>;
+  // Those at these places among the keys.
   ManyPuller(std::shared_ptr<Channel> channel, int64_t step,
-             std::vector<std::string> keys, std::shared_ptr<LargeValues> large,
-             Done done)
+             ExpectedKeysPtr expected, std::vector<size_t> places,
+             std::shared_ptr<LargeValues> large, Done done)
       : channel_(std::move(channel)),
         step_(step),
-        keys_(std::move(keys)),
+        expected_(std::move(expected)),
+        places_(std::move(places)),
         known_(std::move(large)),
         done_(std::move(done)),
-        is_there_(keys_.size()) {}
+        is_there_(places_.size()) {}
 
   void Begin() {
     PullTensorsRequest request;
     request.set_step_id(step_);
     request.set_request_id(NewRequestId());
-    for (const std::string& key : keys_) request.add_rendezvous_key(key);
+    for (const size_t place : places_) request.add_rendezvous_key(KeyAt(place));
     CallOptions options;
     options.parts_alone = true;
     options.on_part = [self = shared_from_this()](const Bytes& part,
@@ -39,111 +42,90 @@ class ManyPuller : public std::enable_shared_from_this<ManyPuller> {
       Status s = self->Take(part);
       if (s.ok()) return next();
       self->broken_ = std::move(s);
-      self->CancelCall();
+      self->call_.Cancel();
     };
-    Hold(channel_->Start(worker::kPullTensors.path, WriteMessage(request),
-                         options,
-                         [self = shared_from_this()](const Answer& answer) {
-                           self->End(StatusOf(answer));
-                         }));
+    call_.Hold(1, channel_->Start(
+                      worker::kPullTensors.path, WriteMessage(request), options,
+                      [self = shared_from_this()](const Answer& answer) {
+                        self->End(StatusOf(answer));
+                      }));
   }
   void Cancel() {
     std::map<size_t, std::function<void()>> large;
     {
       MutexLock lock(mutex_);
+      cancelled_ = true;
       large.swap(large_);
     }
-    for (const auto& [key, end] : large) end();
-    CancelCall();
+    for (const auto& [place, end] : large) end();
+    call_.Cancel();
   }
 
  private:
-  // Calls may end before Start has returned them.
-  void Hold(std::shared_ptr<ClientCall> call) {
-    bool ends;
-    {
-      MutexLock lock(mutex_);
-      if (over_) return;
-      call_ = call;
-      ends = cancelled_;
-    }
-    if (ends && call) call->Cancel();
-  }
-  void CancelCall() {
-    std::shared_ptr<ClientCall> call;
-    {
-      MutexLock lock(mutex_);
-      cancelled_ = true;
-      call = call_;
-    }
-    if (call) call->Cancel();
+  const std::string& KeyAt(size_t place) const {
+    return expected_->keys[place].text;
   }
 
   // Parts come one by one.
   Status Take(const Bytes& part) {
     HR_ASSIGN_OR_RETURN(std::vector<GatheredTensor> all, ReadGathered(part));
     for (GatheredTensor& t : all) {
-      if (t.number >= keys_.size() || is_there_[t.number]) {
-        return InvalidArgument("tensor ", t.number, " of ", keys_.size(),
+      if (t.number >= places_.size() || is_there_[t.number]) {
+        return InvalidArgument("tensor ", t.number, " of ", places_.size(),
                                " was not asked for, or came before");
       }
       is_there_[t.number] = true;
       if (t.in_parts) {
-        TakeLarge(t.number);
+        TakeLarge(places_[t.number]);
       } else {
-        done_(t.number, SentOf(std::move(t.received)));
+        done_(places_[t.number], SentOf(std::move(t.received)));
       }
     }
     return OkStatus();
   }
 
-  void TakeLarge(size_t key) {
-    known_->IsLarge(keys_[key]);
+  void TakeLarge(size_t place) {
+    known_->IsLarge(KeyAt(place));
     std::function<void()> end =
-        Pull(channel_, step_, keys_[key], known_,
-             [self = shared_from_this(), key](StatusOr<SentValue> value) {
+        Pull(channel_, step_, KeyAt(place), known_,
+             [self = shared_from_this(), place](StatusOr<SentValue> value) {
                {
                  MutexLock lock(self->mutex_);
-                 self->large_.erase(key);
+                 self->large_.erase(place);
                }
-               self->done_(key, std::move(value));
+               self->done_(place, std::move(value));
              });
     // It may have come by now: what ends it then does nothing.
     bool ends;
     {
       MutexLock lock(mutex_);
       ends = cancelled_;
-      if (!ends) large_.emplace(key, end);
+      if (!ends) large_.emplace(place, end);
     }
     if (ends) end();
   }
 
-  // The call is let go, as it holds this object by what takes its parts.
   void End(Status s) {
-    {
-      MutexLock lock(mutex_);
-      over_ = true;
-      call_ = nullptr;
-    }
+    call_.LetGo();
     if (!broken_.ok()) s = broken_;
     if (s.ok()) s = InvalidArgument("the tensors that came are not all");
-    for (size_t key = 0; key < keys_.size(); ++key) {
-      if (!is_there_[key]) done_(key, s);
+    for (size_t i = 0; i < places_.size(); ++i) {
+      if (!is_there_[i]) done_(places_[i], s);
     }
   }
 
   const std::shared_ptr<Channel> channel_;
   const int64_t step_;
-  const std::vector<std::string> keys_;
+  const ExpectedKeysPtr expected_;
+  const std::vector<size_t> places_;  // of what is asked for
   const std::shared_ptr<LargeValues> known_;
   const Done done_;
   // Of parts, which come one by one, and the answer behind them.
   std::vector<bool> is_there_;
   Status broken_;
+  HeldCall call_;
   Mutex mutex_;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  bool over_ ABSL_GUARDED_BY(mutex_) = false;
-  std::shared_ptr<ClientCall> call_ ABSL_GUARDED_BY(mutex_);
   // What ends the calls for large ones.
   std::map<size_t, std::function<void()>> large_ ABSL_GUARDED_BY(mutex_);
 };
@@ -271,28 +253,23 @@ class ManyGiver : public std::enable_shared_from_this<ManyGiver> {
 
 std::function<void()> PullMany(
     const std::shared_ptr<Channel>& channel, int64_t step,
-    const std::vector<std::string>& keys,
-    const std::shared_ptr<LargeValues>& large,
+    const ExpectedKeysPtr& expected, const std::shared_ptr<LargeValues>& large,
     const std::function<void(size_t key, StatusOr<SentValue>)>& done) {
   std::vector<std::function<void()>> ends;
-  std::vector<std::string> together;
-  std::vector<size_t> places;
-  for (size_t i = 0; i < keys.size(); ++i) {
-    if (large->Has(keys[i])) {
-      ends.push_back(Pull(
-          channel, step, keys[i], large,
-          [done, i](StatusOr<SentValue> value) { done(i, std::move(value)); }));
-    } else {
-      together.push_back(keys[i]);
-      places.push_back(i);
+  std::vector<size_t> together;
+  for (size_t i = 0; i < expected->keys.size(); ++i) {
+    const std::string& key = expected->keys[i].text;
+    if (!large->Has(key)) {
+      together.push_back(i);
+      continue;
     }
+    ends.push_back(Pull(
+        channel, step, key, large,
+        [done, i](StatusOr<SentValue> value) { done(i, std::move(value)); }));
   }
   if (!together.empty()) {
     const auto puller = std::make_shared<ManyPuller>(
-        channel, step, std::move(together), large,
-        [done, places = std::move(places)](size_t i, StatusOr<SentValue> v) {
-          done(places[i], std::move(v));
-        });
+        channel, step, expected, std::move(together), large, done);
     puller->Begin();
     ends.push_back([puller] { puller->Cancel(); });
   }

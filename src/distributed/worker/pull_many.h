@@ -6,8 +6,6 @@
 
 #include <functional>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "distributed/transport.h"
 #include "distributed/worker/pull.h"
@@ -21,8 +19,7 @@ namespace headrace::distributed {
 // large are asked for by themselves at once.
 std::function<void()> PullMany(
     const std::shared_ptr<Channel>& channel, int64_t step,
-    const std::vector<std::string>& keys,
-    const std::shared_ptr<LargeValues>& large,
+    const ExpectedKeysPtr& expected, const std::shared_ptr<LargeValues>& large,
     const std::function<void(size_t key, StatusOr<SentValue>)>& done);
 
 // The method of the side that gives.

@@ -97,6 +97,7 @@ Status RegisteredGraph::FindEnds() {
     read.insert(n.control_inputs().begin(), n.control_inputs().end());
   }
   bool has_loops = false;
+  std::map<std::string, ExpectedKeys> by_task;
   for (int i = 0; i < graph_->num_nodes(); ++i) {
     Node* n = graph_->node(i);
     const bool sends = n->def().Is(kSendRole);
@@ -116,9 +117,16 @@ Status RegisteredGraph::FindEnds() {
     if (n->def().is_stateful || !read.contains(n)) targets_.push_back(n);
     has_loops |= n->def().Is(OpRole::kEnter);
     if (!receives) continue;
-    HR_ASSIGN_OR_RETURN(receives_.emplace_back(), KeyOfEnd(*n));
+    HR_ASSIGN_OR_RETURN(RendezvousKey key, KeyOfEnd(*n));
+    ExpectedKeys& of_task = by_task[key.source.Task().ToString()];
+    of_task.task = key.source.Task();
+    of_task.keys.push_back(std::move(key));
   }
-  if (has_loops) receives_.clear();
+  if (has_loops) return OkStatus();
+  for (auto& [name, of_task] : by_task) {
+    if (of_task.keys.size() == 1) continue;
+    receives_.push_back(std::make_shared<ExpectedKeys>(std::move(of_task)));
+  }
   return OkStatus();
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "distributed/worker/steps.h"
 #include "op/rendezvous.h"
 #include "runtime/executable.h"
 #include "runtime/function_caller.h"
@@ -33,9 +34,9 @@ class RegisteredGraph {
     return fetch_at_.contains(key);
   }
   bool HasFeed(const std::string& key) const { return feed_at_.contains(key); }
-  // What each run takes from other tasks, where its nodes say so: not those of
-  // loops, whose keys have numbers of turns.
-  const std::vector<RendezvousKey>& receives() const { return receives_; }
+  // By tasks that send several values: not where there are loops, whose keys
+  // have numbers of turns.
+  const std::vector<ExpectedKeysPtr>& receives() const { return receives_; }
   // The graph as it was registered.
   const tensorflow::GraphDef& def() const { return def_; }
   const Graph& graph() const { return *graph_; }
@@ -52,7 +53,7 @@ class RegisteredGraph {
   std::vector<Edge> feeds_, fetches_;
   std::vector<Node*> targets_, client_ends_;
   std::map<std::string, int> feed_at_, fetch_at_;  // by key
-  std::vector<RendezvousKey> receives_;
+  std::vector<ExpectedKeysPtr> receives_;
   std::shared_ptr<Executable> plan_;
   Mutex mutex_;
   std::shared_ptr<Executable> partial_plan_ ABSL_GUARDED_BY(mutex_);

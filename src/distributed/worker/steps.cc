@@ -62,31 +62,22 @@ void StepRendezvous::KeepEnd(const std::string& name,
   end();
 }
 
-void StepRendezvous::Expect(const std::vector<RendezvousKey>& keys,
+void StepRendezvous::Expect(const ExpectedKeysPtr& expected,
                             const FetchMany& fetch_many) {
-  std::map<std::string, std::vector<const RendezvousKey*>> by_task;
   {
     MutexLock lock(fetch_mutex_);
-    if (over_) return;
-    for (const RendezvousKey& key : keys) {
-      if (key.source.SameTask(task_) || begun_.contains(key.text)) continue;
-      by_task[key.source.Task().ToString()].push_back(&key);
+    if (over_ || expected->task.SameTask(task_)) return;
+    for (const RendezvousKey& key : expected->keys) {
+      if (begun_.contains(key.text)) return;
     }
-    std::erase_if(by_task, [](const auto& t) { return t.second.size() == 1; });
-    for (const auto& [task, of_task] : by_task) {
-      for (const RendezvousKey* key : of_task) begun_.insert(key->text);
-    }
+    for (const RendezvousKey& key : expected->keys) begun_.insert(key.text);
   }
-  for (const auto& [task, of_task] : by_task) {
-    auto copies = std::make_shared<std::vector<RendezvousKey>>();
-    for (const RendezvousKey* key : of_task) copies->push_back(*key);
-    KeepEnd(task,
-            fetch_many(of_task, [weak = weak_from_this(), copies](
-                                    size_t at, StatusOr<SentValue> value) {
-              const auto self = weak.lock();
-              if (self) self->Came((*copies)[at], std::move(value));
-            }));
-  }
+  KeepEnd(expected->task.ToString(),
+          fetch_many(expected, [weak = weak_from_this(), expected](
+                                   size_t at, StatusOr<SentValue> value) {
+            const auto self = weak.lock();
+            if (self) self->Came(expected->keys[at], std::move(value));
+          }));
 }
 
 void StepRendezvous::Abort(Status why) {

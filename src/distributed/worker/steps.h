@@ -11,6 +11,13 @@
 
 namespace headrace::distributed {
 
+// What each run of a graph takes from one other task, where its nodes say so.
+struct ExpectedKeys {
+  DeviceName task;
+  std::vector<RendezvousKey> keys;
+};
+using ExpectedKeysPtr = std::shared_ptr<const ExpectedKeys>;
+
 // That of one step: what other tasks send is fetched from there when somebody
 // here first asks for it.
 class StepRendezvous : public LocalRendezvous,
@@ -22,16 +29,15 @@ class StepRendezvous : public LocalRendezvous,
 
   // The same of several keys of one task, together: `done` has their places.
   using FetchMany = std::function<std::function<void()>(
-      const std::vector<const RendezvousKey*>& keys,
+      const ExpectedKeysPtr& expected,
       std::function<void(size_t, StatusOr<SentValue>)> done)>;
 
   // How values of other tasks than `task` come, which is what this one is
   // called in the step; the first one counts.
   void SetFetch(Fetch fetch, DeviceName task);
-  // All these will be asked for: begins to fetch those of tasks that send
-  // several of them.
-  void Expect(const std::vector<RendezvousKey>& keys,
-              const FetchMany& fetch_many);
+  // All these will be asked for: begins to fetch them, unless one is on its
+  // way.
+  void Expect(const ExpectedKeysPtr& expected, const FetchMany& fetch_many);
   StatusOr<bool> TryReceive(const RendezvousKey& key,
                             SentValue* value) override;
   void Await(const RendezvousKey& key, std::function<void()> ready) override;

@@ -278,18 +278,16 @@ StepRendezvous::Fetch Worker::FetchFor(const std::shared_ptr<Session>& session,
 
 StepRendezvous::FetchMany Worker::FetchManyFor(
     const std::shared_ptr<Session>& session, int64_t step) {
-  return [session, step](const std::vector<const RendezvousKey*>& keys,
+  return [session, step](const ExpectedKeysPtr& expected,
                          std::function<void(size_t, StatusOr<SentValue>)> done)
              -> std::function<void()> {
-    const DeviceName& task = keys[0]->source;
-    const auto channel = session->ClusterNow()->ChannelOf(task);
+    const auto channel = session->ClusterNow()->ChannelOf(expected->task);
     if (!channel) {
-      done(0, InvalidArgument("No worker known as ", task.ToString()));
+      done(0,
+           InvalidArgument("No worker known as ", expected->task.ToString()));
       return [] {};
     }
-    std::vector<std::string> texts;
-    for (const RendezvousKey* key : keys) texts.push_back(key->text);
-    return PullMany(channel, step, texts, session->large, done);
+    return PullMany(channel, step, expected, session->large, done);
   };
 }
 
@@ -317,8 +315,10 @@ Status Worker::Run(GraphRun run, GraphRunResult* result) {
   if (run.is_partial) {
     return RunPart(run, session, graph, rendezvous, result);
   }
-  if (among_own_ && graph->receives().size() > 1) {
-    rendezvous->Expect(graph->receives(), FetchManyFor(session, run.step));
+  if (among_own_) {
+    for (const ExpectedKeysPtr& expected : graph->receives()) {
+      rendezvous->Expect(expected, FetchManyFor(session, run.step));
+    }
   }
   const RunServices services = ServicesOf(*session, *graph, run.step);
   const RendezvousScope meeting(rendezvous.get());
