@@ -3,6 +3,26 @@
 import shutil
 import subprocess
 
+# TARGET: a step of a session over both tasks. Prints the value, or the error with how many
+# seconds it took.
+CLIENT = """
+import sys, time
+import headrace as tf
+v1 = tf.compat.v1
+with tf.Graph().as_default():
+    with v1.device("/job:ps/task:0"):
+        v = v1.get_variable("v", initializer=[1.0, 2.0], use_resource=True)
+    with v1.device("/job:worker/task:0"):
+        step = v1.assign_add(v, [1.0, 1.0])
+    since = time.monotonic()
+    try:
+        with v1.Session(sys.argv[1]) as session:
+            session.run(v1.global_variables_initializer())
+            session.run(step)
+            print("value", session.run(v).tolist())
+    except tf.errors.OpError as e:
+        print(f"{type(e).__name__} {time.monotonic() - since:.2f} {e.message}")
+"""
 _VARIABLES = {"CERTIFICATE": "task.pem", "KEY": "task.key", "ROOTS": "ca.pem"}
 
 

@@ -52,11 +52,18 @@ class Cluster:
     def target(self, job, index=0):
         return f"grpc://{self.spec[job][index]}"
 
-    def begin(self, job, index=0, python=sys.executable, program=TASK):
-        """Starts a task, and does not wait for it."""
-        command = [python, "-c", program, job, str(index), json.dumps(self.spec)]
+    def begin(
+        self, job, index=0, python=sys.executable, program=TASK, given=(), stdin=None
+    ):
+        """Starts a task, and does not wait for it. The program's arguments are its job, its
+        number, the cluster and what is `given`, the last two in JSON."""
+        command = [python, "-c", program, job, str(index)]
+        command += map(json.dumps, (self.spec, *given))
         self.processes[job, index] = subprocess.Popen(
-            self.command(job, index, command), stdout=subprocess.PIPE, text=True
+            self.command(job, index, command),
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            text=True,
         )
 
     def command(self, job, index, command):
@@ -73,11 +80,14 @@ class Cluster:
         self.begin(job, index)
         self.await_ready(job, index)
 
+    def tasks(self):
+        """The (job, number) of all."""
+        return [(job, i) for job, all in self.spec.items() for i in range(len(all))]
+
     def start_all(self):
-        tasks = [(job, i) for job, all in self.spec.items() for i in range(len(all))]
-        for task in tasks:
+        for task in self.tasks():
             self.begin(*task)
-        for task in tasks:
+        for task in self.tasks():
             self.await_ready(*task)
         return self
 

@@ -3,8 +3,6 @@
 
 import json
 import signal
-import subprocess
-import sys
 import threading
 
 import processes
@@ -85,25 +83,15 @@ def train(workers, wanted, steps, slowed):
     """(seconds a step, loss, gradients dropped) of a cluster."""
     cluster = processes.Cluster(ps=1, worker=workers)
     cluster.begin("ps")
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-c", WORKER, "worker", str(i)]
-            + [json.dumps(given) for given in (cluster.spec, wanted, steps)],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for i in range(workers)
-    ]
+    for i in range(workers):
+        cluster.begin("worker", i, program=WORKER, given=(wanted, steps))
+    first, last = (cluster.processes["worker", i] for i in (0, workers - 1))
     try:
-        for process in started:
-            while (line := process.stdout.readline()) != "ready\n":
-                assert line, "a worker ended"
+        for i in range(workers):
+            cluster.await_ready("worker", i)
         if not slowed:
-            return json.loads(started[0].stdout.readline())
-        with Slowed(started[-1]):
-            return json.loads(started[0].stdout.readline())
+            return json.loads(first.stdout.readline())
+        with Slowed(last):
+            return json.loads(first.stdout.readline())
     finally:
-        for process in started:
-            process.kill()
-            process.wait()
         cluster.stop()

@@ -436,24 +436,6 @@ def test_a_ring_fills_a_long_link(delays):
 
 # --- certificates ---
 
-_CLIENT = """
-import sys
-import headrace as tf
-v1 = tf.compat.v1
-with tf.Graph().as_default():
-    with v1.device("/job:ps/task:0"):
-        v = v1.get_variable("v", initializer=[1.0, 2.0], use_resource=True)
-    with v1.device("/job:worker/task:0"):
-        step = v1.assign_add(v, [1.0, 1.0])
-    try:
-        with v1.Session(sys.argv[1]) as session:
-            session.run(v1.global_variables_initializer())
-            session.run(step)
-            print("value", session.run(v).tolist())
-    except tf.errors.OpError as e:
-        print(type(e).__name__, e.message)
-"""
-
 
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory):
@@ -469,7 +451,7 @@ def keys(tmp_path_factory):
 
 def run_client(network, node, target, environment):
     given = [f"{name}={value}" for name, value in environment.items()]
-    command = ["env", *given, sys.executable, "-c", _CLIENT, target]
+    command = ["env", *given, sys.executable, "-c", certificates.CLIENT, target]
     done = subprocess.run(
         network.on(node, command),
         stdout=subprocess.PIPE,

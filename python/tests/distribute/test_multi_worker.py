@@ -1,36 +1,13 @@
 """MultiWorkerMirroredStrategy of several processes."""
 
-import json
-import os
 import re
 import signal
 
 import headrace as tf
 import numpy as np
-import processes
 import pytest
 import worker_programs
-
-_PROGRAM = (
-    "import sys; sys.path.insert(0, {!r}); import worker_programs as p; p.main({!r})"
-)
-
-
-def run(name, count, but=()):
-    """What each of `count` workers found; nothing is waited for of those in `but`."""
-    cluster = processes.Cluster(worker=count)
-    program = _PROGRAM.format(os.path.dirname(__file__), name)
-    try:
-        for i in range(count):
-            cluster.begin("worker", i, program=program)
-        lines = [
-            cluster.processes["worker", i].stdout.read().splitlines()
-            for i in range(count)
-            if i not in but
-        ]
-        return [json.loads(line[-1]) for line in lines]
-    finally:
-        cluster.stop()
+from worker_programs import run
 
 
 def alike(found):

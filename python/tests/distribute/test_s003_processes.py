@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 
@@ -30,38 +29,30 @@ class Running:
     def __init__(self, way, ps, workers):
         self.cluster = processes.Cluster(ps=ps, worker=workers)
         program = _PROGRAM.format(_FOLDER, way)
-        self.tasks = {
-            (job, i): subprocess.Popen(
-                [sys.executable, "-c", program, job, str(i), json.dumps(spec)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            for spec in [self.cluster.spec]
-            for job, all in spec.items()
-            for i in range(len(all))
-        }
+        for task in self.cluster.tasks():
+            self.cluster.begin(*task, program=program, stdin=subprocess.PIPE)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *error):
-        for process in self.tasks.values():
-            process.kill()
-            process.wait()
+        self.cluster.stop()
+
+    def worker(self, number):
+        return self.cluster.processes["worker", number]
 
     def told(self, worker):
-        return json.loads(self.tasks["worker", worker].stdout.readline())
+        return json.loads(self.worker(worker).stdout.readline())
 
     def told_in_all(self, worker):
         """What it tells until it has ended by itself."""
-        process = self.tasks["worker", worker]
+        process = self.worker(worker)
         lines = [json.loads(line) for line in process.stdout]
         assert process.wait(60) == 0
         return lines
 
     def ask(self, worker, line):
-        process = self.tasks["worker", worker]
+        process = self.worker(worker)
         process.stdin.write(line + "\n")
         process.stdin.flush()
 
@@ -77,19 +68,7 @@ def test_c34_servers_in_the_middle_or_all_alike():
     with Running("in_step", ps=1, workers=2) as run:  # three processes
         by_servers = [run.told_in_all(i)[-1]["weights"] for i in range(2)]
     assert by_servers[0] == by_servers[1]
-    cluster = processes.Cluster(worker=3)
-    program = (
-        f"import sys; sys.path.insert(0, {_FOLDER!r}); import worker_programs as p; "
-    )
-    try:
-        for i in range(3):
-            cluster.begin("worker", i, program=program + "p.main('train')")
-        ring = [
-            json.loads(cluster.processes["worker", i].stdout.read().splitlines()[-1])
-            for i in range(3)
-        ]
-    finally:
-        cluster.stop()
+    ring = worker_programs.run("train", 3)
     # No worker is special: all have the same bits, those of the sums of their gradients.
     assert ring[0] == ring[1] == ring[2]
     x, y = worker_programs.data()
@@ -160,7 +139,7 @@ def test_c46_processes_share_variables_by_name():
         run.ask(1, "2")
         assert run.told(1) == {"made": 2}
         for worker in range(2):
-            run.tasks["worker", worker].stdin.close()
+            run.worker(worker).stdin.close()
         assert run.told_in_all(0) == [{"made": 3, "count": 5}]
         assert run.told_in_all(1) == [{"made": 2, "count": 5}]
 
@@ -170,7 +149,7 @@ def test_c47_asynchronous_workers_do_not_wait():
         for worker in range(2):
             run.ask(worker, "5")
             assert run.told(worker) == {"made": 5}
-        stopped = run.tasks["worker", 1]
+        stopped = run.worker(1)
         stopped.send_signal(signal.SIGSTOP)
         since = time.monotonic()
         run.ask(1, "5")
@@ -180,7 +159,7 @@ def test_c47_asynchronous_workers_do_not_wait():
         stopped.send_signal(signal.SIGCONT)
         assert run.told(1) == {"made": 10}
         for worker in range(2):
-            run.tasks["worker", worker].stdin.close()
+            run.worker(worker).stdin.close()
         assert run.told_in_all(0) == [{"made": 25, "count": 35}]
         assert run.told_in_all(1) == [{"made": 10, "count": 35}]
 

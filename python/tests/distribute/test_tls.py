@@ -8,24 +8,6 @@ import certificates
 import processes
 import pytest
 
-_CLIENT = """
-import sys, time
-import headrace as tf
-v1 = tf.compat.v1
-with tf.Graph().as_default():
-    with v1.device("/job:ps/task:0"):
-        v = v1.get_variable("v", initializer=[1.0, 2.0], use_resource=True)
-    with v1.device("/job:worker/task:0"):
-        step = v1.assign_add(v, [1.0, 1.0])
-    since = time.monotonic()
-    try:
-        with v1.Session(sys.argv[1]) as session:
-            session.run(v1.global_variables_initializer())
-            session.run(step)
-            print("value", session.run(v).tolist())
-    except tf.errors.OpError as e:
-        print(f"{type(e).__name__} {time.monotonic() - since:.2f} {e.message}")
-"""
 _RING = """
 import json, os, sys
 job, index, cluster = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
@@ -118,7 +100,7 @@ def test_a_session_over_certificates_and_strangers(keys, monkeypatch, capfd):
 
 def strangers_are_refused(cluster, keys):
     target = cluster.target("worker")
-    assert run(_CLIENT, target, **keys["own"]) == "value [2.0, 3.0]"
+    assert run(certificates.CLIENT, target, **keys["own"]) == "value [2.0, 3.0]"
     for who, says in [
         ({}, "speaks TLS, and this process has no certificate"),
         (keys["other"], "shows a certificate that this process does not take"),
@@ -131,28 +113,28 @@ def strangers_are_refused(cluster, keys):
             "does not take the certificate of this process",
         ),
     ]:
-        name, seconds, text = run(_CLIENT, target, **who).split(" ", 2)
+        name, seconds, text = run(certificates.CLIENT, target, **who).split(" ", 2)
         assert name == "UnauthenticatedError" and says in text, text
         assert cluster.spec["worker"][0] in text
         assert float(seconds) < SOON
     # The cluster's own go on.
-    assert run(_CLIENT, target, **keys["own"]) == "value [2.0, 3.0]"
+    assert run(certificates.CLIENT, target, **keys["own"]) == "value [2.0, 3.0]"
 
 
 def test_a_task_that_comes_back_with_another_certificate(keys, monkeypatch, cluster):
     target = cluster.target("worker")
-    assert run(_CLIENT, target, **keys["own"]) == "value [2.0, 3.0]"
+    assert run(certificates.CLIENT, target, **keys["own"]) == "value [2.0, 3.0]"
     cluster.kill("ps")
     set_keys(monkeypatch, keys["other"])
     cluster.start("ps")
-    name, seconds, text = run(_CLIENT, target, **keys["own"]).split(" ", 2)
+    name, seconds, text = run(certificates.CLIENT, target, **keys["own"]).split(" ", 2)
     assert name == "UnauthenticatedError" and cluster.spec["ps"][0] in text
     assert float(seconds) < SOON
     # Its own comes back.
     cluster.kill("ps")
     set_keys(monkeypatch, keys["own"])
     cluster.start("ps")
-    assert run(_CLIENT, target, **keys["own"]) == "value [2.0, 3.0]"
+    assert run(certificates.CLIENT, target, **keys["own"]) == "value [2.0, 3.0]"
 
 
 def test_eager_operations_over_certificates(cluster, keys):
@@ -178,7 +160,7 @@ def test_a_session_with_a_cluster_without_certificates(keys):
     try:
         cluster.start_all()
         name, seconds, text = run(
-            _CLIENT, cluster.target("worker"), **keys["own"]
+            certificates.CLIENT, cluster.target("worker"), **keys["own"]
         ).split(" ", 2)
     finally:
         cluster.stop()
@@ -191,7 +173,7 @@ def test_a_certificate_of_another_host(keys, monkeypatch):
     cluster = processes.Cluster(ps=1, worker=1)
     try:
         cluster.start_all()
-        said = run(_CLIENT, cluster.target("worker"), **keys["elsewhere"])
+        said = run(certificates.CLIENT, cluster.target("worker"), **keys["elsewhere"])
     finally:
         cluster.stop()
     assert said.startswith("UnauthenticatedError") and "mismatch" in said
@@ -201,11 +183,13 @@ def test_a_certificate_of_another_host(keys, monkeypatch):
 def test_variables_that_are_not_whole(keys, left_out):
     some = dict(keys["own"])
     del some[f"HEADRACE_CLUSTER_{left_out}"]
-    said = run(_CLIENT, "grpc://127.0.0.1:1", **some)
+    said = run(certificates.CLIENT, "grpc://127.0.0.1:1", **some)
     assert said.startswith("InvalidArgumentError")
     assert f"HEADRACE_CLUSTER_{left_out} is not" in said
     some[f"HEADRACE_CLUSTER_{left_out}"] = __file__
-    said = run(_CLIENT, "grpc://127.0.0.1:1", **some)
+    said = run(certificates.CLIENT, "grpc://127.0.0.1:1", **some)
     assert f"HEADRACE_CLUSTER_{left_out}: {__file__} has no" in said
     some[f"HEADRACE_CLUSTER_{left_out}"] = "/nowhere"
-    assert run(_CLIENT, "grpc://127.0.0.1:1", **some).startswith("NotFoundError")
+    assert run(certificates.CLIENT, "grpc://127.0.0.1:1", **some).startswith(
+        "NotFoundError"
+    )

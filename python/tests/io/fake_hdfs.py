@@ -9,10 +9,9 @@ import os
 import sys
 import threading
 import time
-from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from fake_server import FakeServer, serve
+from fake_server import FakeServer, Handler, serve
 
 _TOKEN = "a-token"
 _PACKAGES = {"FileNotFoundException": "java.io"}
@@ -49,12 +48,7 @@ class _Entry:
         }
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *args):
-        del args
-
+class _Handler(Handler):
     def _answer(self, status, body=b"", **headers):
         self.send_response(status)
         for name, value in headers.items():

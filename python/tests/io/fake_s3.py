@@ -9,12 +9,11 @@ import threading
 import time
 import urllib.request
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
-from fake_server import FakeServer, serve
+from fake_server import FakeServer, Handler, serve
 
 KEY, SECRET = "AKIDTEST", "secret/+key"
 _PAGE = 3
@@ -36,12 +35,7 @@ class Refused(Exception):
         self.status, self.code, self.message = status, code, message
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *args):
-        del args
-
+class _Handler(Handler):
     def _answer(self, status, body=b"", **headers):
         self.send_response(status)
         for name, value in headers.items():

@@ -3,7 +3,7 @@ the interpreter meanwhile."""
 
 import subprocess
 import sys
-from http.server import ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class FakeServer:
@@ -20,6 +20,15 @@ class FakeServer:
         self._process.kill()
         self._process.wait()
         self._process.stdout.close()
+
+
+class Handler(BaseHTTPRequestHandler):
+    """What answers requests, over connections that are kept and without a word of its own."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args):
+        del args
 
 
 def serve(handler, fake):
