@@ -197,9 +197,7 @@ class ServerCore {
     RunUnlocked([&] { return server_->Join(); });
   }
   // Collectives of this process go by this task from now on.
-  void UseCollectives() {
-    UseCollectiveEngine(server_->worker()->collectives());
-  }
+  void UseCollectives() { UseCollectiveEngine(server_->worker()->engine()); }
   // Whether groups may go by TensorFlow's messages (distributed/ring/ring.h).
   bool Rings() { return server_->worker()->collectives()->rings(); }
   // Waits for these tasks, pairs of job and index.

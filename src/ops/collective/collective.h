@@ -73,7 +73,8 @@ void UseCollectiveEngine(std::shared_ptr<CollectiveEngine> engine);
 
 // The one that a run's resources have, else TheCollectiveEngine().
 std::shared_ptr<CollectiveEngine> EngineOf(const RunServices& services);
-// Runs with these resources have that engine from now on.
+// Runs with these resources have that engine from now on, in the place of
+// another one.
 void GiveEngine(std::shared_ptr<CollectiveEngine> engine,
                 ResourceManager& resources);
 
