@@ -219,6 +219,15 @@ def stall(worker):
     return _error(lambda: strategy.reduce("SUM", tf.ones([2]), axis=None))
 
 
+def early(worker):
+    """The last worker fails by itself."""
+    strategy = strategy_of()
+    strategy.reduce("SUM", 1.0, axis=None)
+    if worker == strategy.num_replicas_in_sync - 1:
+        raise ValueError("this one ends early")
+    return _error(lambda: strategy.reduce("SUM", tf.ones([2]), axis=None))
+
+
 def disagree(worker):
     """Workers sum tensors of different shapes."""
     strategy = strategy_of()

@@ -1,7 +1,5 @@
 #include "distributed/mpi/mpi_world.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -158,17 +156,15 @@ void EndMpi() {
 }  // namespace
 
 Status MpiPause::operator()() {
-  // Some microseconds of other processes' work; then sleeps that cost a
-  // waiting process a hundredth of a core, and longer ones behind a while.
-  constexpr int64_t kYields = 200, kShort = 1000;
+  // The time of a small message between processes of a machine, some 50 us;
+  // then sleeps, and longer ones behind 50 ms. Who only yields the processor
+  // is given it again milliseconds later where others have work.
+  constexpr int64_t kSpins = 50, kShort = 500;
   constexpr std::chrono::microseconds kShortSleep{50}, kLongSleep{500};
   // As often as AwaitChange: 20 ms.
   constexpr int64_t kCheck = 40;
   const int64_t turn = turns_++;
-  if (turn < kYields) {
-    sched_yield();
-    return OkStatus();
-  }
+  if (turn < kSpins) return OkStatus();
   std::this_thread::sleep_for(turn < kShort ? kShortSleep : kLongSleep);
   return turn % kCheck == 0 ? CheckStop() : OkStatus();
 }

@@ -84,14 +84,12 @@ class MpiWorld : public std::enable_shared_from_this<MpiWorld> {
   std::list<Left> left_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Between looks at what is waited for: first it only lets others run, later it
-// sleeps, as processes of one machine share its cores.
+// Between looks at what is waited for: at first there is none, later a sleep, as
+// processes of one machine share its cores.
 class MpiPause {
  public:
   // CheckStop's error, which is asked from time to time.
   Status operator()();
-  // Something came: the next wait begins anew.
-  void Reset() { turns_ = 0; }
 
  private:
   int64_t turns_ = 0;
