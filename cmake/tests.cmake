@@ -145,9 +145,13 @@ if(HR_GRPC_TRANSPORT)
   endif()
 endif()
 # Libraries that stand in for ones that are found at run time.
-foreach(name open_mpi mpich)
-  add_library(stand_in_${name} MODULE tests/stand_ins/mpi.cc)
+set(HR_STAND_IN_open_mpi mpi)
+set(HR_STAND_IN_mpich mpi)
+set(HR_STAND_IN_cuda cuda)
+foreach(name open_mpi mpich cuda)
+  add_library(stand_in_${name} MODULE tests/stand_ins/${HR_STAND_IN_${name}}.cc)
   set_target_properties(stand_in_${name} PROPERTIES PREFIX ""
+      CXX_VISIBILITY_PRESET default
       LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_dependencies(headrace_tests stand_in_${name})
 endforeach()

@@ -1,6 +1,7 @@
 """What workers of MultiWorkerMirroredStrategy run in the tests; each prints what it found."""
 
 import json
+import logging
 import os
 import sys
 import time
@@ -217,6 +218,29 @@ def stall(worker):
     if worker == strategy.num_replicas_in_sync - 1:
         time.sleep(6)
     return _error(lambda: strategy.reduce("SUM", tf.ones([2]), axis=None))
+
+
+def nccl(worker):
+    """Sums that ask for NCCL, and what is said of it."""
+    said = []
+    handler = logging.Handler()
+    handler.emit = lambda record: said.append(record.getMessage())
+    tf.get_logger().addHandler(handler)
+    strategy = strategy_of(
+        implementation=tf.distribute.experimental.CommunicationImplementation.NCCL
+    )
+    total = strategy.reduce("SUM", 1.0 + worker, axis=None)
+
+    @tf.function
+    def traced():
+        context = tf.distribute.get_replica_context()
+        return context.all_reduce("SUM", tf.constant(2.0))
+
+    return {
+        "sum": float(total),
+        "traced": float(strategy.run(traced)),
+        "said": said,
+    }
 
 
 def early(worker):

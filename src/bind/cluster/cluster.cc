@@ -14,6 +14,7 @@
 #include "bind/python/unlocked.h"
 #include "bind/value/numpy_array.h"
 #include "bind/value/tensor_object.h"
+#include "distributed/nccl/nccl_library.h"
 #include "distributed/task/process.h"
 #include "ops/collective/collective.h"
 
@@ -200,6 +201,11 @@ class ServerCore {
   void UseCollectives() { UseCollectiveEngine(server_->worker()->engine()); }
   // Whether groups may go by TensorFlow's messages (distributed/ring/ring.h).
   bool Rings() { return server_->worker()->collectives()->rings(); }
+  // Why no collective of this process can go by NCCL; "": nothing is missing.
+  std::string NcclMissing() {
+    return std::string(
+        distributed::NcclLibrary::OfProcess().status().message());
+  }
   // Waits for these tasks, pairs of job and index.
   void Coordinate(const std::vector<std::pair<std::string, int>>& tasks) {
     RunUnlocked([&] {
@@ -268,6 +274,7 @@ void AddCluster(nb::module_& m) {
       .def("join", &ServerCore::Join)
       .def("use_collectives", &ServerCore::UseCollectives)
       .def_prop_ro("rings", &ServerCore::Rings)
+      .def_prop_ro("nccl_missing", &ServerCore::NcclMissing)
       .def("coordinate", &ServerCore::Coordinate)
       .def("regroup", &ServerCore::Regroup)
       .def("group_status", &ServerCore::GroupStatus)

@@ -84,8 +84,8 @@ class MpiWorld : public std::enable_shared_from_this<MpiWorld> {
   std::list<Left> left_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Between looks at what is waited for: at first there is none, later a sleep, as
-// processes of one machine share its cores.
+// Between looks at what is waited for: at first there is none, later a sleep,
+// as processes of one machine share its cores.
 class MpiPause {
  public:
   // CheckStop's error, which is asked from time to time.

@@ -1,11 +1,13 @@
 #include "distributed/task/server.h"
 
 #include "absl/strings/numbers.h"
+#include "base/host_name.h"
 #include "distributed/channels.h"
 #include "distributed/eager/eager_service.h"
 #include "distributed/introducing_channel.h"
 #include "distributed/master/master_service.h"
 #include "distributed/mpi/mpi_engine.h"
+#include "distributed/nccl/nccl_engine.h"
 #include "distributed/processors.h"
 #include "distributed/worker/worker_service.h"
 
@@ -60,11 +62,7 @@ Status CheckTask(const tensorflow::ServerDef& def) {
   return Internal("Job \"", def.job_name(), "\" was not defined in cluster");
 }
 
-Status UseCarrier(Carrier carrier, Worker& worker) {
-  // Members of a lone task meet as those of a program do.
-  if (carrier != Carrier::kMpi || worker.cluster()->tasks().size() < 2) {
-    return OkStatus();
-  }
+StatusOr<std::shared_ptr<CollectiveEngine>> EngineByMpi(const Worker& worker) {
   MpiCollectivesOptions options;
   options.task = worker.task();
   options.own = worker.collectives();
@@ -75,9 +73,20 @@ Status UseCarrier(Carrier carrier, Worker& worker) {
         absl::StrCat("collectives by MPI, at ", worker.task().ToString(), ": ",
                      world.status().message()));
   }
-  HR_ASSIGN_OR_RETURN(auto engine,
-                      MpiCollectives::Make(*world, std::move(options)));
-  worker.UseEngine(std::move(engine));
+  return MpiCollectives::Make(*world, std::move(options));
+}
+
+Status UseCarrier(Carrier carrier, Worker& worker) {
+  // Members of a lone task meet as those of a program do.
+  if (worker.cluster()->tasks().size() < 2) return OkStatus();
+  NcclCollectivesOptions options;
+  options.own = worker.collectives();
+  options.otherwise = options.own;
+  if (carrier == Carrier::kMpi) {
+    HR_ASSIGN_OR_RETURN(options.otherwise, EngineByMpi(worker));
+  }
+  options.host = HostName();
+  worker.UseEngine(std::make_shared<NcclCollectives>(std::move(options)));
   return OkStatus();
 }
 

@@ -44,6 +44,8 @@ struct CollectiveCall {
   Tensor input;          // none: it receives a broadcast
   // CommunicationImplementation.RING: an engine may take TensorFlow's way.
   bool ring = false;
+  // CommunicationImplementation.NCCL: it goes by GPUs where members have them.
+  bool nccl = false;
 };
 
 // Thread-safe. Calls wait for the other members, end with CheckStop, and once
