@@ -56,10 +56,9 @@ def found_by(mpi, count, name, folder, **more):
 
 
 @both
-@pytest.mark.parametrize("count", [2, 3])
-def test_values_are_those_of_the_tasks_own_way(mpi, count, tmp_path):
-    found = found_by(mpi, count, "values", tmp_path)
-    assert found == worker_programs.run("values", count)
+def test_values_are_those_of_the_tasks_own_way(mpi, tmp_path):
+    found = found_by(mpi, 3, "values", tmp_path)
+    assert found == worker_programs.run("values", 3)
 
 
 @both
@@ -97,6 +96,12 @@ def test_a_worker_that_does_not_come(mpi, tmp_path):
     assert " s for rank 1 (/job:worker/replica:0/task:1" in first["text"], first
     assert "float[2], group 1, instance" in first["text"], first
     assert second["class"] == "DeadlineExceededError", second
+
+
+def test_members_that_change_do_not_go_by_mpi(tmp_path):
+    for got in found_by("mpich", 2, "changing", tmp_path):
+        assert got["class"] == "FailedPreconditionError", got
+        assert "unset HEADRACE_COLLECTIVES" in got["text"], got
 
 
 @both

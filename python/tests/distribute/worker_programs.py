@@ -243,6 +243,17 @@ def nccl(worker):
     }
 
 
+def changing(worker):
+    """A strategy whose workers may change."""
+    del worker
+
+    def train():
+        strategy = tf.distribute.experimental.ElasticStrategy()
+        tf.distribute.experimental.ElasticState(strategy).run(lambda: None)
+
+    return _error(train)
+
+
 def early(worker):
     """The last worker fails by itself."""
     strategy = strategy_of()

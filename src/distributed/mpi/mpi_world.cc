@@ -1,5 +1,7 @@
 #include "distributed/mpi/mpi_world.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -130,6 +132,7 @@ class Process {
 // Of the process, for good.
 struct OfThisProcess {
   Mutex mutex;
+  const pid_t number = getpid();
   std::shared_ptr<MpiLibrary> library ABSL_GUARDED_BY(mutex);
   std::shared_ptr<MpiWorld> world ABSL_GUARDED_BY(mutex);
   Process process;
@@ -143,6 +146,7 @@ OfThisProcess& TheProcess() {
 // it: the launcher then says that the job ended without.
 void EndMpi() {
   OfThisProcess& its = TheProcess();
+  if (its.number != getpid()) return;  // a forked one has no part in the job
   MutexLock lock(its.mutex);
   if (!its.world || !its.process.began()) return;
   const Status left = its.world->Leave(kEnds);

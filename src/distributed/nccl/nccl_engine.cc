@@ -245,11 +245,15 @@ StatusOr<Tensor> NcclCollectives::Run(const CollectiveCall& call) {
                         CollectiveResults(call, {call.input}));
     return std::move(results[0]);
   }
-  GroupRef group;
+  const std::pair<int64_t, int> key(call.member.group_key, members.rank);
+  GroupRef group, last;  // ends behind the lock
   {
     MutexLock lock(mutex_);
-    GroupRef& kept = groups_[{members.group, members.rank}];
-    if (!kept) kept = std::make_shared<Group>();
+    GroupRef& kept = groups_[key];
+    if (!kept || kept->number != members.group) {
+      last = std::exchange(kept, std::make_shared<Group>());
+      kept->number = members.group;
+    }
     group = kept;
   }
   const StatusOr<bool> by_gpus = Meet(call, members, group);
@@ -264,7 +268,7 @@ StatusOr<Tensor> NcclCollectives::Run(const CollectiveCall& call) {
   group->why.Update(result.status());
   changed_.NotifyAll();
   // It ends, and its communicator, with the last call that is in it.
-  groups_.erase({members.group, members.rank});
+  if (groups_[key] == group) groups_.erase(key);
   return result;
 }
 

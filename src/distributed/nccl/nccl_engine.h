@@ -43,6 +43,7 @@ class NcclCollectives : public CollectiveEngine {
   // Of a member: two of one group may be here.
   struct Group {
     enum class State { kNew, kMeets, kByGpus, kOtherwise, kOver };
+    uint64_t number = 0;  // of the group, by which its lives are told apart
     State state = State::kNew;
     Status why;                       // it is over
     int64_t made = 0;                 // calls, of the first member
@@ -73,8 +74,8 @@ class NcclCollectives : public CollectiveEngine {
   const NcclCollectivesOptions options_;
   Mutex mutex_;
   CondVar changed_;
-  // By the group's number and the member's rank.
-  std::map<std::pair<uint64_t, int>, GroupRef> groups_ ABSL_GUARDED_BY(mutex_);
+  // By the group's key and the member's rank.
+  std::map<std::pair<int64_t, int>, GroupRef> groups_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace headrace::distributed
