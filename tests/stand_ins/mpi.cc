@@ -25,6 +25,7 @@ struct Status {
 constexpr int kAnySource = -2;
 constexpr Handle kFirstCopy = 0x04000000, kFirstRequest = 0x18000000;
 Handle World() { return 0x44000000; }
+Handle Self() { return 0x44000001; }
 Handle Byte() { return 0x4c00010d; }
 Handle ErrorsReturn() { return 0x54000001; }
 int64_t NumberOf(Handle handle, Handle first) { return handle - first; }
@@ -45,10 +46,12 @@ struct Status {
 constexpr int kAnySource = -1;
 }  // namespace
 extern "C" {
-char ompi_mpi_comm_world[8], ompi_mpi_byte[8], ompi_mpi_errors_return[8];
+char ompi_mpi_comm_world[8], ompi_mpi_comm_self[8], ompi_mpi_byte[8],
+    ompi_mpi_errors_return[8];
 }
 namespace {
 Handle World() { return ompi_mpi_comm_world; }
+Handle Self() { return ompi_mpi_comm_self; }
 Handle Byte() { return ompi_mpi_byte; }
 Handle ErrorsReturn() { return ompi_mpi_errors_return; }
 char copies[1 << 10], requests[1 << 24];  // whose addresses are handles
@@ -76,6 +79,11 @@ struct Message {
   int64_t request = 0;  // the sender's
 };
 
+struct Attribute {
+  int (*deletes)(Handle, int, void*, void*) = nullptr;
+  void *extra = nullptr, *value = nullptr;
+};
+
 struct Job {
   std::mutex mutex;
   int size = 1, copies = 0, level = 3;
@@ -83,6 +91,7 @@ struct Job {
   int64_t next = 1;
   std::map<int64_t, Request> requests;
   std::map<int, std::list<Message>> inboxes;  // by rank
+  std::map<int, Attribute> attributes;        // by key
 };
 Job& TheJob() {
   static Job* const job = new Job;
@@ -122,7 +131,7 @@ void stand_in_job(int size, int level, bool incomplete) {
   job.level = level;
   job.incomplete = incomplete;
   job.copies = 0;
-  job.breaks = false;
+  job.breaks = job.ended = false;
   job.inboxes.clear();
   job.requests.clear();
 }
@@ -150,7 +159,31 @@ int MPI_Query_thread(int* provided) {
   *provided = TheJob().level;
   return kSuccess;
 }
+int MPI_Comm_create_keyval(int (*)(Handle, int, void*, void*, void*, int*),
+                           int (*deletes)(Handle, int, void*, void*), int* key,
+                           void* extra) {
+  Job& job = TheJob();
+  const std::lock_guard<std::mutex> lock(job.mutex);
+  *key = static_cast<int>(job.next++);
+  job.attributes[*key] = {deletes, extra, nullptr};
+  return kSuccess;
+}
+int MPI_Comm_set_attr(Handle world, int key, void* value) {
+  Job& job = TheJob();
+  const std::lock_guard<std::mutex> lock(job.mutex);
+  if (world != Self() || !job.attributes.contains(key)) return kWrongArgument;
+  job.attributes[key].value = value;
+  return kSuccess;
+}
 int MPI_Finalize() {
+  std::map<int, Attribute> attributes;
+  {
+    const std::lock_guard<std::mutex> lock(TheJob().mutex);
+    attributes.swap(TheJob().attributes);
+  }
+  for (auto& [key, a] : attributes) {
+    if (a.value != nullptr) a.deletes(Self(), key, a.value, a.extra);
+  }
   TheJob().ended = true;
   return kSuccess;
 }

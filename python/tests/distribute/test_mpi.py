@@ -114,6 +114,31 @@ def test_a_worker_that_ends_early(mpi, tmp_path):
     assert "rank 1 (/job:worker/replica:0/task:1" in found[0][0]["text"], found
 
 
+# A program that begins MPI itself, with a level of support for threads, and ends it.
+_OWN = """
+import ctypes, os, sys
+import headrace as tf
+mpi = ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL)
+assert mpi.MPI_Init_thread(None, None, int(sys.argv[2]), ctypes.byref(ctypes.c_int())) == 0
+try:
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    said = f"sum {float(strategy.reduce('SUM', 1.0, axis=None))}"
+except tf.errors.FailedPreconditionError as e:
+    said = str(e)
+os.write(1, f"{said}; ended {mpi.MPI_Finalize()}\n".encode())
+"""
+
+
+@both
+@pytest.mark.parametrize("level, said", [(3, "sum 2.0; "), (0, "with thread level 0")])
+def test_a_program_with_mpi_of_its_own(mpi, level, said):
+    library = {"openmpi": "libmpi.so.40", "mpich": "libmpich.so.12"}[mpi]
+    command = [sys.executable, "-c", _OWN, library, str(level)]
+    done = launching.mpirun(mpi, 2, *command, HEADRACE_COLLECTIVES="mpi")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(said) == done.stdout.count("ended 0") == 2, done.stdout
+
+
 def server(environment):
     """What a process writes that begins a task of a cluster of two."""
     program = (

@@ -350,6 +350,20 @@ TEST_P(MpiTest, AllLeaveTogether) {
   EXPECT_TRUE(absl::IsUnavailable(a->Send(1, 0, {}).status()));
 }
 
+// As a program does that has begun it itself.
+TEST_P(MpiTest, SomebodyEndsMpi) {
+  Start(2);
+  for (const auto& r : All([](int i) { return SumOf(2, 1, Shape{4}, i); })) {
+    ASSERT_TRUE(r.ok()) << r.status();
+  }
+  ASSERT_TRUE(stand_in_.library()->End().ok());
+  EXPECT_TRUE(stand_in_.library()->Ended());
+  ExpectError(engines_[0]->Run(SumOf(2, 2, Shape{4}, 0)).status(),
+              absl::StatusCode::kUnavailable,
+              {"MPI has ended in this process"});
+  stand_in_.Begin(2);  // for the tests behind
+}
+
 INSTANTIATE_TEST_SUITE_P(BothAbis, MpiTest,
                          Values("stand_in_open_mpi", "stand_in_mpich"),
                          [](const auto& of) {

@@ -43,7 +43,8 @@ struct MpichAbi {
   };
   static constexpr int kAnySource = -2;
   static constexpr const char* kShows = "MPIR_Dup_fn";
-  Handle world = 0x44000000, byte = 0x4c00010d, errors_return = 0x54000001;
+  Handle world = 0x44000000, self = 0x44000001, byte = 0x4c00010d,
+         errors_return = 0x54000001;
   bool Find(void* library) { return dlsym(library, kShows) != nullptr; }
 };
 
@@ -54,13 +55,16 @@ struct OpenMpiAbi {
     size_t count;
   };
   static constexpr int kAnySource = -1;
-  Handle world = nullptr, byte = nullptr, errors_return = nullptr;
+  Handle world = nullptr, self = nullptr, byte = nullptr,
+         errors_return = nullptr;
   // Its handles are the addresses of objects that it shows.
   bool Find(void* library) {
     world = dlsym(library, "ompi_mpi_comm_world");
+    self = dlsym(library, "ompi_mpi_comm_self");
     byte = dlsym(library, "ompi_mpi_byte");
     errors_return = dlsym(library, "ompi_mpi_errors_return");
-    return world != nullptr && byte != nullptr && errors_return != nullptr;
+    return world != nullptr && self != nullptr && byte != nullptr &&
+           errors_return != nullptr;
   }
 };
 
@@ -76,6 +80,8 @@ class LibraryOf final : public MpiLibrary {
     bind("MPI_Init_thread", &init_thread_);
     bind("MPI_Query_thread", &query_thread_);
     bind("MPI_Finalize", &finalize_);
+    bind("MPI_Comm_create_keyval", &create_keyval_);
+    bind("MPI_Comm_set_attr", &set_attr_);
     bind("MPI_Get_library_version", &version_);
     bind("MPI_Error_string", &error_string_);
     bind("MPI_Comm_idup", &idup_);
@@ -114,6 +120,16 @@ class LibraryOf final : public MpiLibrary {
     return static_cast<Threads>(level);
   }
   Status End() override { return Said("MPI_Finalize", finalize_()); }
+  // MPI_Finalize begins with the attributes of the process's own communicator,
+  // and calls what deletes each.
+  Status AtEnd(std::function<void()> ends) override {
+    int keyval = 0;
+    HR_RETURN_IF_ERROR(Said("MPI_Comm_create_keyval",
+                            create_keyval_(NoCopy, Ends, &keyval, nullptr)));
+    return Said("MPI_Comm_set_attr",
+                set_attr_(abi_.self, keyval,
+                          new std::function<void()>(std::move(ends))));
+  }
 
   StatusOr<Copying> CopyWorld() override {
     struct Copy {
@@ -188,6 +204,16 @@ class LibraryOf final : public MpiLibrary {
     }
   };
 
+  static int NoCopy(Own, int, void*, void*, void*, int* copied) {
+    *copied = 0;
+    return kSuccess;
+  }
+  static int Ends(Own, int, void* attribute, void*) {
+    const std::unique_ptr<std::function<void()>> ends(
+        static_cast<std::function<void()>*>(attribute));
+    (*ends)();
+    return kSuccess;
+  }
   static Own OwnOf(Handle handle) {
     if constexpr (std::is_pointer_v<Own>) {
       return reinterpret_cast<Own>(handle);
@@ -223,6 +249,9 @@ class LibraryOf final : public MpiLibrary {
   int (*init_thread_)(int*, char***, int, int*);
   int (*query_thread_)(int*);
   int (*finalize_)();
+  int (*create_keyval_)(int (*)(Own, int, void*, void*, void*, int*),
+                        int (*)(Own, int, void*, void*), int*, void*);
+  int (*set_attr_)(Own, int, void*);
   int (*version_)(char*, int*);
   int (*error_string_)(int, char*, int*);
   int (*idup_)(Own, Own*, Own*);

@@ -38,6 +38,8 @@ class MpiLibrary {
   virtual Status Begin(Threads* provided) = 0;
   virtual StatusOr<Threads> ThreadsOf() = 0;
   virtual Status End() = 0;
+  // `ends` is called when MPI begins to end, whoever ends it, on that thread.
+  virtual Status AtEnd(std::function<void()> ends) = 0;
 
   // Begins to copy the world, as all processes do. What it returns is asked
   // until it says true: then *copy counts.

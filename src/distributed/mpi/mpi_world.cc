@@ -148,7 +148,7 @@ void EndMpi() {
   OfThisProcess& its = TheProcess();
   if (its.number != getpid()) return;  // a forked one has no part in the job
   MutexLock lock(its.mutex);
-  if (!its.world || !its.process.began()) return;
+  if (!its.world || !its.process.began() || its.library->Ended()) return;
   const Status left = its.world->Leave(kEnds);
   its.world->Close();
   if (left.ok() && its.process.End()) return;
@@ -208,6 +208,10 @@ StatusOr<std::shared_ptr<MpiWorld>> MpiWorld::Make(
     HR_RETURN_IF_ERROR(pause());
   }
   HR_RETURN_IF_ERROR(made->library_->ReturnErrors(made->world_));
+  HR_RETURN_IF_ERROR(
+      made->library_->AtEnd([weak = std::weak_ptr<MpiWorld>(made)] {
+        if (const auto world = weak.lock()) world->Close();
+      }));
   HR_RETURN_IF_ERROR(
       made->library_->RankAndSize(made->world_, &made->rank_, &made->size_));
   return made;
