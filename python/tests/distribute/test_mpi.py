@@ -125,7 +125,7 @@ try:
     said = f"sum {float(strategy.reduce('SUM', 1.0, axis=None))}"
 except tf.errors.FailedPreconditionError as e:
     said = str(e)
-os.write(1, f"{said}; ended {mpi.MPI_Finalize()}\n".encode())
+os.write(1, f"{said}; ended {mpi.MPI_Finalize()}\\n".encode())
 """
 
 
