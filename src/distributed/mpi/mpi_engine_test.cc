@@ -185,6 +185,49 @@ TEST_P(MpiTest, ManyAtOnce) {
   for (std::thread& t : threads) t.join();
 }
 
+// Of some of the tasks, which say their ranks, and of two members a task.
+TEST_P(MpiTest, GroupsThatAreNotTheWorld) {
+  Start(3);
+  const auto of = [this](int task, GroupMember member, int64_t count) {
+    CollectiveCall call = SumOf(static_cast<int>(member.group_size), 1,
+                                Shape{count}, task + member.processor);
+    call.member = member;
+    return engines_[task]->Run(call);
+  };
+  for (const int64_t count : {3, 200'000}) {
+    std::vector<StatusOr<Tensor>> some(2, Internal("not run"));
+    std::vector<StatusOr<Tensor>> pairs(4, Internal("not run"));
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 2; ++i) {
+      threads.emplace_back([&, i] {
+        some[i] = of(2 * i, {5, 2, /*rank=*/1 - i}, count);
+      });
+    }
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&, i] {
+        pairs[i] = of(i / 2, {6, 4, -1, /*processor=*/i % 2}, count);
+      });
+    }
+    for (std::thread& t : threads) t.join();
+    const auto sum = [count](std::vector<int> of_ranks) {
+      std::vector<Tensor> inputs;
+      for (const int r : of_ranks) inputs.push_back(OddAt(r, Shape{count}));
+      return (*CollectiveResults(SumOf(1, 1, Shape{count}, 0), inputs))[0];
+    };
+    const Tensor of_two = sum({2, 0}), of_four = sum({0, 1, 1, 2});
+    for (const auto& [got, wanted] :
+         {std::pair(&some, of_two), std::pair(&pairs, of_four)}) {
+      for (const auto& result : *got) {
+        ASSERT_TRUE(result.ok()) << result.status();
+        ExpectSameBits(*result, *(*got)[0]);
+        for (int64_t i = 0; i < count; ++i) {
+          ASSERT_NEAR(result->data<float>()[i], wanted.data<float>()[i], 0.5);
+        }
+      }
+    }
+  }
+}
+
 TEST_P(MpiTest, MembersThatDoNotAgree) {
   Start(3);
   const auto results = All(
@@ -213,8 +256,8 @@ TEST_P(MpiTest, ALateMemberIsNamed) {
   call.member.timeout_seconds = 0.3;
   ExpectError(engines_[0]->Run(call).status(),
               absl::StatusCode::kDeadlineExceeded,
-              {"rank 0 (/job:w/replica:0/task:0/device:CPU:0) waited 0.3 s for "
-               "rank 1 (/job:w/replica:0/task:1/device:CPU:0)",
+              {"rank 0 (/job:w/replica:0/task:0/device:CPU:0) waited ",
+               " s for rank 1 (/job:w/replica:0/task:1/device:CPU:0)",
                "all-reduce of float[3], group 1, instance 7"});
   EXPECT_FALSE(engines_[1]->Run(SumOf(2, 8, Shape{3}, 1)).ok());
 }
@@ -265,6 +308,21 @@ TEST_P(MpiTest, NoSuchTask) {
   ExpectError(results[0].status(), absl::StatusCode::kInvalidArgument,
               {"no process of MPI's world is /job:w/replica:0/task:1",
                "0 /job:w/replica:0/task:5, 1 /job:w/replica:0/task:0"});
+}
+
+TEST_P(MpiTest, TwoTasksOfOneProcess) {
+  Start(2);
+  MpiCollectivesOptions options;
+  options.task = DeviceName::OfTask("w", 1);
+  options.own = tasks_->engines[1];
+  const auto second = [&] {
+    return MpiCollectives::Make(worlds_[1], options).status();
+  };
+  ExpectError(second(), absl::StatusCode::kFailedPrecondition,
+              {"another task of this process is rank 1 of MPI's world: "
+               "/job:w/replica:0/task:1 needs a process of its own"});
+  engines_[0] = nullptr;  // which was of that world
+  EXPECT_TRUE(second().ok());
 }
 
 // Of a world in which a rank never says who it is.

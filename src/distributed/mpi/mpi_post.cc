@@ -31,6 +31,12 @@ MpiPost::MpiPost(std::shared_ptr<MpiWorld> world, std::string task)
 
 StatusOr<std::unique_ptr<MpiPost>> MpiPost::Make(
     std::shared_ptr<MpiWorld> world, const DeviceName& task) {
+  if (!world->Claim()) {
+    return FailedPrecondition(
+        "another task of this process is rank ", world->rank(),
+        " of MPI's world: ", task.Task().ToString(),
+        " needs a process of its own for collectives by MPI");
+  }
   std::unique_ptr<MpiPost> made(
       new MpiPost(std::move(world), task.Task().ToString()));
   MpiMessage hello;
@@ -51,6 +57,7 @@ MpiPost::~MpiPost() {
     changed_.NotifyAll();
   }
   if (thread_.joinable()) thread_.join();
+  world_->Return();
 }
 
 void MpiPost::KeepMoving() {

@@ -54,8 +54,9 @@ class Process {
     if (state_ == State::kNone) {
       HR_RETURN_IF_ERROR(CheckLaunched());
       library_ = library;
-      HR_ASSIGN_OR_RETURN(std::thread thread,
-                          StartThread([this] { BeginAndEnd(); }));
+      HR_ASSIGN_OR_RETURN(std::thread thread, StartThread([this, library] {
+                            BeginAndEnd(*library);
+                          }));
       thread.detach();
       state_ = State::kBegins;
     }
@@ -74,6 +75,12 @@ class Process {
   bool began() {
     MutexLock lock(mutex_);
     return state_ == State::kRuns;
+  }
+
+  // By whomever.
+  bool Ended() {
+    MutexLock lock(mutex_);
+    return library_->Ended();
   }
 
   // False: it did not end in time.
@@ -100,11 +107,11 @@ class Process {
         looked_for, " is in its environment");
   }
 
-  void BeginAndEnd() {
+  void BeginAndEnd(MpiLibrary& library) {
     MpiLibrary::Threads level = MpiLibrary::kSingle;
-    Status s = library_->Begin(&level);
+    Status s = library.Begin(&level);
     if (s.ok() && level < MpiLibrary::kSerialized) {
-      s = FailedPrecondition(library_->Version(), " gives thread level ", level,
+      s = FailedPrecondition(library.Version(), " gives thread level ", level,
                              "; collectives need MPI_THREAD_SERIALIZED (",
                              MpiLibrary::kSerialized, ")");
     }
@@ -116,7 +123,7 @@ class Process {
       if (!s.ok()) return;
       while (state_ != State::kEnds) changed_.Wait(mutex_);
     }
-    s = library_->End();
+    s = library.End();
     MutexLock lock(mutex_);
     state_ = s.ok() ? State::kEnded : State::kFailed;
     changed_.NotifyAll();
@@ -124,7 +131,7 @@ class Process {
 
   Mutex mutex_;
   CondVar changed_;
-  std::shared_ptr<MpiLibrary> library_;
+  std::shared_ptr<MpiLibrary> library_ ABSL_GUARDED_BY(mutex_);
   State state_ ABSL_GUARDED_BY(mutex_) = State::kNone;
   Status failure_ ABSL_GUARDED_BY(mutex_);
 };
@@ -147,10 +154,16 @@ OfThisProcess& TheProcess() {
 void EndMpi() {
   OfThisProcess& its = TheProcess();
   if (its.number != getpid()) return;  // a forked one has no part in the job
-  MutexLock lock(its.mutex);
-  if (!its.world || !its.process.began() || its.library->Ended()) return;
-  const Status left = its.world->Leave(kEnds);
-  its.world->Close();
+  std::shared_ptr<MpiWorld> world;
+  {
+    // Where another thread still waits for the world, there is none to end.
+    if (!its.mutex.try_lock()) return;
+    world = its.world;
+    its.mutex.unlock();
+  }
+  if (!world || !its.process.began() || its.process.Ended()) return;
+  const Status left = world->Leave(kEnds);
+  world->Close();
   if (left.ok() && its.process.End()) return;
   std::fprintf(stderr, "headrace: MPI is not ended in order: %s\n",
                left.ok() ? "MPI_Finalize has not come back"

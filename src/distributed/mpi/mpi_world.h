@@ -1,6 +1,7 @@
 // The processes that an MPI launcher started together, as messages reach them.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <list>
 #include <memory>
@@ -52,6 +53,10 @@ class MpiWorld : public std::enable_shared_from_this<MpiWorld> {
   int size() const { return size_; }
   const std::string& version() const { return version_; }
 
+  // Messages are one task's alone: false where another one has taken them.
+  bool Claim() { return !claimed_.exchange(true); }
+  void Return() { claimed_ = false; }
+
   StatusOr<TransferPtr> Send(int to, int tag, Bytes bytes);
   // Begins to receive the next message of that tag; null where none is there.
   // InvalidArgument for one of more than `most` bytes. `*source`: its rank.
@@ -79,6 +84,7 @@ class MpiWorld : public std::enable_shared_from_this<MpiWorld> {
   const std::string version_;
   MpiLibrary::Handle world_ = 0;
   int rank_ = 0, size_ = 0;
+  std::atomic<bool> claimed_ = false;
   Mutex mutex_;  // of all calls of MPI
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::list<Left> left_ ABSL_GUARDED_BY(mutex_);
