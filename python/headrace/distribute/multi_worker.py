@@ -10,6 +10,7 @@ from headrace.distribute import contexts, cross_device, mirrored, strategy, valu
 from headrace.distribute.options import CommunicationImplementation, ReduceOp
 from headrace.distribute.resolver.launched import default_resolver
 from headrace.distribute.server import Server
+from headrace.framework.settings import logging
 
 _TRAINING = ("chief", "master", "worker")  # jobs whose tasks train, as groups sort them
 # What travels as another dtype that holds all of its values.
@@ -82,8 +83,10 @@ class Workers:
                 f"{tasks}"
             )
         self.index = tasks.index(task)
-        self.options = _checked(options)
+        self.options = options
         self._server = _join_cluster(resolver)
+        self._said_nccl = False
+        self._say_without_nccl(options)
         # With numbers as TensorFlow's tasks count.
         ring = options.implementation == CommunicationImplementation.RING
         self.rings = ring and self._may_ring and self._server._core.rings
@@ -111,14 +114,33 @@ class Workers:
                 group_key=self._group,
                 instance_key=instance,
                 timeout_seconds=self.options.timeout_seconds or 0.0,
-                communication_hint="RING" if self.rings else "auto",
+                communication_hint="RING" if self.rings else self._hint(),
+            )
+
+    def _hint(self):
+        asked = self.options.implementation == CommunicationImplementation.NCCL
+        return "NCCL" if asked else "auto"
+
+    def _say_without_nccl(self, options):
+        """Says once, where NCCL is asked for and is not there, what is missing: tensors
+        then go as they do without, as TensorFlow's do."""
+        asked = options.implementation == CommunicationImplementation.NCCL
+        if not asked or self._said_nccl:
+            return
+        self._said_nccl = True
+        if missing := self._server._core.nccl_missing:
+            logging.warning(
+                "Enabled NCCL communication but no GPUs detected/specified. (%s)",
+                missing,
             )
 
     @contextlib.contextmanager
     def using(self, options):
         """A context whose collectives go by other options; None: by the same."""
         kept = self.options
-        self.options = kept if options is None else _checked(options)
+        if options is not None:
+            self._say_without_nccl(options)
+            self.options = options
         try:
             yield
         finally:
@@ -202,14 +224,6 @@ class Workers:
             back_at(self._rows_of(at, count, counts, numbers[1])),
             value.dense_shape,
         )
-
-
-def _checked(options):
-    if options.implementation == CommunicationImplementation.NCCL:
-        raise errors.UnimplementedError._of(
-            "CommunicationImplementation.NCCL: workers talk over TCP here, by RING"
-        )
-    return options
 
 
 def _sendable(value, bools=False):

@@ -114,7 +114,7 @@ Worker::Worker(std::shared_ptr<Cluster> cluster, int processors, bool rings)
   };
   meeting.rings = rings;
   collectives_ = RemoteCollectives::Make(std::move(meeting));
-  GiveCollectives(resources_);
+  UseEngine(collectives_);
   {
     MutexLock lock(common_->mutex);
     common_->cluster = cluster_;
@@ -250,7 +250,12 @@ Status Worker::DeregisterGraph(
 
 // Members of a lone task meet as those of a program do.
 void Worker::GiveCollectives(ResourceManager& resources) {
-  if (cluster_->tasks().size() > 1) GiveEngine(collectives_, resources);
+  if (cluster_->tasks().size() > 1) GiveEngine(engine_, resources);
+}
+
+void Worker::UseEngine(std::shared_ptr<CollectiveEngine> engine) {
+  engine_ = std::move(engine);
+  GiveCollectives(resources_);
 }
 
 RunServices Worker::ServicesOf(const Session& session,

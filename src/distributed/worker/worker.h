@@ -60,6 +60,11 @@ class Worker {
     return collectives_;
   }
 
+  // By which tensors go in collectives: those, unless another took their place.
+  const std::shared_ptr<CollectiveEngine>& engine() const { return engine_; }
+  // Before anything runs here. It finds the members of groups by collectives().
+  void UseEngine(std::shared_ptr<CollectiveEngine> engine);
+
   // The task that tells who is in a group.
   DeviceName leader() const;
 
@@ -139,6 +144,7 @@ class Worker {
   std::vector<tensorflow::DeviceAttributes> devices_;
   std::vector<DeviceName> device_names_;
   std::shared_ptr<RemoteCollectives> collectives_;
+  std::shared_ptr<CollectiveEngine> engine_;
   ResourceManager resources_;  // of all sessions that are not isolated
   Steps steps_;
   Mutex mutex_;
