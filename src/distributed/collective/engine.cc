@@ -408,7 +408,9 @@ void RemoteCollectives::Stop() {
 StatusOr<std::shared_ptr<Turn>> RemoteCollectives::Begin(
     const GroupRef& group, const CollectiveCall& call, int rank, int step,
     std::set<int> askers, std::function<void()> came) {
-  const SpotKey key{rank, call.instance_key, step};
+  const SpotKey key{rank, call.instance_key, step, call.odd_round};
+  SpotKey others = key;
+  others.odd_round = !key.odd_round;
   Turn::Options options;
   options.call = call;
   options.call.input = Tensor();
@@ -437,13 +439,18 @@ StatusOr<std::shared_ptr<Turn>> RemoteCollectives::Begin(
                                           : AbortedBy(group->status));
     options.group = group->id;
     options.names = group->names;
-    Spot& spot = group->spots[key];
-    if (!spot.turns.empty() && !spot.turns.back()->left()) {
+    for (const SpotKey& k : {key, others}) {
+      const auto at = group->spots.find(k);
+      if (at == group->spots.end() || at->second.turns.empty() ||
+          at->second.turns.back()->left()) {
+        continue;
+      }
       return InvalidArgument(
           NameOf(call.member), " takes part in group ", call.member.group_key,
           " by two calls at the same time; give each member a logical device "
           "of its own (tf.config.set_logical_device_configuration), or a rank");
     }
+    Spot& spot = group->spots[key];
     turn = std::make_shared<Turn>(std::move(options));
     spot.turns.push_back(turn);
     for (const auto& arrival : std::exchange(spot.early, {})) {
@@ -474,8 +481,9 @@ void RemoteCollectives::Settle(const GroupRef& group, const SpotKey& key) {
   }
 }
 
-StatusOr<Tensor> RemoteCollectives::Run(const CollectiveCall& call) {
-  if (options_.rings && call.ring) return ring_->Run(call);
+StatusOr<Tensor> RemoteCollectives::Run(const CollectiveCall& asked) {
+  if (options_.rings && asked.ring) return ring_->Run(asked);
+  CollectiveCall call = asked;
   GroupRef group;
   int rank = 0;
   HR_RETURN_IF_ERROR(JoinGroup(call.member, &group, &rank));
@@ -500,10 +508,17 @@ StatusOr<Tensor> RemoteCollectives::Run(const CollectiveCall& call) {
     if (ChannelTo(device)) continue;
     return InvalidArgument("No worker known as ", device.ToString());
   }
+  {
+    MutexLock lock(mutex_);
+    call.odd_round = group->rounds[rank].Next(call.instance_key);
+  }
   StatusOr<Tensor> result = GoTogether(meeting);
   // Others would wait for ever for a member that went away.
   if (!result.ok() && began) {
     EndGroup(group, call.member.group_key, result.status(), rank, kNoGrace);
+  } else if (!result.ok()) {
+    MutexLock lock(mutex_);  // it was no call that others met
+    group->rounds[rank].Next(call.instance_key);
   }
   return result;
 }
@@ -537,7 +552,7 @@ void RemoteCollectives::Place(Group& group,
   if (Status s = StatusOfGroup(group); !s.ok()) return refuse(s);
   const StatusOr<CollectiveCall> call = CallOf(h);
   if (!call.ok()) return refuse(call.status());
-  const SpotKey key{h.to(), h.instance_key(), h.step()};
+  const SpotKey key{h.to(), h.instance_key(), h.step(), h.odd_round()};
   if (group.spots.size() >= kMostSpots && !group.spots.contains(key)) {
     return refuse(absl::ResourceExhaustedError(
         absl::StrCat("too many collectives of group ", h.group_key())));
@@ -581,7 +596,8 @@ void RemoteCollectives::DropIfGone(const std::shared_ptr<Arrival>& arrival) {
     if (found == self->groups_.end()) return;
     Group& group = *found->second;
     std::erase(group.early, gone);
-    const auto spot = group.spots.find({h.to(), h.instance_key(), h.step()});
+    const auto spot =
+        group.spots.find({h.to(), h.instance_key(), h.step(), h.odd_round()});
     if (spot == group.spots.end()) return;
     std::erase(spot->second.early, gone);
     if (!spot->second.turns.empty() || !spot->second.early.empty()) return;

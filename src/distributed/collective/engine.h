@@ -13,6 +13,7 @@
 #include "base/device_name.h"
 #include "base/mutex.h"
 #include "distributed/collective/membership.h"
+#include "distributed/collective/rounds.h"
 #include "distributed/collective/turn.h"
 #include "distributed/group/leader.h"
 #include "distributed/local_transport.h"
@@ -66,7 +67,7 @@ class RemoteCollectives
   }
 
   Status Join(const GroupMember& member) override;
-  StatusOr<Tensor> Run(const CollectiveCall& call) override;
+  StatusOr<Tensor> Run(const CollectiveCall& asked) override;
   void Abort(const Status& why) override;
 
   // For engines that carry tensors otherwise (mpi, nccl): the members of a
@@ -138,6 +139,7 @@ class RemoteCollectives
     int rank = 0;
     int64_t instance = 0;
     int step = 0;
+    bool odd_round = false;
     auto operator<=>(const SpotKey&) const = default;
   };
   struct Group {
@@ -152,6 +154,7 @@ class RemoteCollectives
     Status status;  // why no call succeeds any more, from `ended` on
     Clock::time_point ended;
     std::map<SpotKey, Spot> spots;
+    std::map<int, Rounds> rounds;  // by rank, of members here
     std::vector<std::shared_ptr<Arrival>> early;
     std::vector<std::shared_ptr<ServerCall>> watchers;
     std::vector<std::shared_ptr<ClientCall>> watches;

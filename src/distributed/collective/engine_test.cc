@@ -219,6 +219,47 @@ TEST(RemoteCollectives, MembersThatDoNotAgreeAreNamed) {
   }
 }
 
+// Sums of these sizes go different ways, in which others are asked: members
+// that are a call ahead ask those that are still in the last one.
+TEST(RemoteCollectives, SizesMayChangeFromCallToCall) {
+  constexpr int kSize = 5, kRounds = 60;
+  Tasks tasks(kSize);
+  std::vector<std::thread> threads;
+  std::vector<Status> ends(kSize);
+  for (int i = 0; i < kSize; ++i) {
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < kRounds && ends[i].ok(); ++round) {
+        const Shape shape{round % 2 ? 2 : 100'000};
+        ends[i] = tasks.engines[i]
+                      ->Run(CallOfKind(CollectiveKind::kReduce, kSize, 1,
+                                       Odd(i, shape)))
+                      .status();
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  for (const Status& s : ends) EXPECT_EQ(s, OkStatus());
+}
+
+// As above, where members go different ways: one of those that meet says so.
+TEST(RemoteCollectives, ManyThatDoNotAgree) {
+  for (const int other : {0, 2, 4}) {
+    for (const int64_t length : {2, 100'000}) {
+      Tasks tasks(5);
+      const auto results = tasks.All([&](int i) {
+        const Shape shape{i == other ? 100'002 - length : length};
+        return CallOfKind(CollectiveKind::kReduce, 5, 1, Odd(i, shape));
+      });
+      for (const auto& r : results) {
+        ASSERT_FALSE(r.ok());
+        EXPECT_NE(r.status().message().find("Shape mismatch"),
+                  std::string::npos)
+            << r.status();
+      }
+    }
+  }
+}
+
 TEST(RemoteCollectives, GroupsThatDoNotAgree) {
   Tasks tasks(2);
   const auto results = tasks.All([&](int i) {

@@ -81,6 +81,7 @@ CollectiveHeader HeaderOf(const CollectiveCall& call, uint64_t group, int from,
   for (const int64_t d : call.shape.dims()) header.add_dims(d);
   header.set_merge_op(call.merge_op);
   header.set_final_op(call.final_op);
+  header.set_odd_round(call.odd_round);
   return header;
 }
 

@@ -74,7 +74,7 @@ StatusOr<Tensor> MpiCollectives::Run(const CollectiveCall& call) {
                         CollectiveResults(call, {call.input}));
     return std::move(results[0]);
   }
-  const MpiPost::Spot spot{members.group, members.rank, call.instance_key, 0};
+  const MpiPost::Spot spot{members.group, members.rank, call.instance_key};
   {
     MutexLock lock(mutex_);
     if (!running_.insert(spot).second) {
@@ -105,6 +105,11 @@ StatusOr<Tensor> MpiCollectives::RunIn(const CollectiveCall& call,
   options.begin = PatienceOf(call.member, options_.begin);
   options.part = PatienceOf(call.member, options_.part);
   HR_ASSIGN_OR_RETURN(options.ranks, RanksOf(members, options.begin));
+  {
+    MutexLock lock(mutex_);
+    Rounds& rounds = rounds_[{members.group, members.rank}];
+    options.call.odd_round = rounds.Next(call.instance_key);
+  }
   std::vector<std::shared_ptr<MpiTurn>> turns;
   const Meeting meeting{
       call, members.rank, static_cast<int>(members.names->size()),

@@ -5,11 +5,14 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "distributed/collective/engine.h"
+#include "distributed/collective/rounds.h"
 #include "distributed/mpi/mpi_post.h"
 
 namespace headrace::distributed {
@@ -45,6 +48,8 @@ class MpiCollectives : public CollectiveEngine {
   const std::unique_ptr<MpiPost> post_;
   Mutex mutex_;
   std::set<MpiPost::Spot> running_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::pair<uint64_t, int>, Rounds> rounds_
+      ABSL_GUARDED_BY(mutex_);  // by group and rank
 };
 
 }  // namespace headrace::distributed

@@ -120,7 +120,7 @@ Status MpiPost::Read(int source, const Bytes& bytes) {
                            ask.tag);
   }
   const CollectiveHeader& h = ask.header;
-  const Spot spot{h.group(), h.to(), h.instance_key(), h.step()};
+  const Spot spot{h.group(), h.to(), h.instance_key(), h.step(), h.odd_round()};
   asks_.emplace(spot, std::move(ask));
   return OkStatus();
 }

@@ -26,6 +26,7 @@ class MpiPost {
     int rank = 0;  // whose side it is
     int64_t instance = 0;
     int step = 0;
+    bool odd_round = false;
     auto operator<=>(const Spot&) const = default;
   };
   // A member asks for parts.

@@ -47,7 +47,8 @@ Status MpiTurn::AskFor(int from, bool swaps, Bytes payload) {
 
 Status MpiTurn::TakeAsks() {
   const MpiPost::Spot spot{options_.members.group, rank(),
-                           options_.call.instance_key, options_.step};
+                           options_.call.instance_key, options_.step,
+                           options_.call.odd_round};
   const MemberNames& names = *options_.members.names;
   Status agrees;
   // Of a rank that has asked already it is for the next call of the instance.

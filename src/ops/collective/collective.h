@@ -46,6 +46,8 @@ struct CollectiveCall {
   bool ring = false;
   // CommunicationImplementation.NCCL: it goes by GPUs where members have them.
   bool nccl = false;
+  // Which of the calls of its instance it is, as an engine counts them.
+  bool odd_round = false;
 };
 
 // Thread-safe. Calls wait for the other members, end with CheckStop, and once
