@@ -141,7 +141,9 @@ class StreamCall : public GrpcCall {
     }
     Advance();
   }
-  void Read(bool ok) {
+  // `self`: another thread may end the call, and let go of self_, as soon as
+  // nothing is being read.
+  void Read(const Self& self, bool ok) {
     std::optional<grpc::ByteBuffer> part;
     {
       const MutexLock lock(mutex_);
@@ -162,7 +164,7 @@ class StreamCall : public GrpcCall {
       }
     }
     if (!part) return Advance();
-    on_part_(FromBuffer(*part), [self = self_] { self->Next(); });
+    on_part_(FromBuffer(*part), [self] { self->Next(); });
   }
   void Next() {
     {
@@ -231,7 +233,7 @@ class StreamCall : public GrpcCall {
   ClientEvent finished_ = Event<&StreamCall::Finished>();
   ClientEvent read_{this, [](void* of, bool ok) {
                       const Self self = static_cast<StreamCall*>(of)->self_;
-                      self->Read(ok);
+                      self->Read(self, ok);
                     }};
 };
 
