@@ -417,7 +417,7 @@ def _row(values, what, **options):
         text = value if isinstance(value, str) else f"{value:.9g}"
         command += [f"--{name}", text]
     out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return list(map(float, out.splitlines()[1].split()))
+    return [float(word.rstrip("%")) for word in out.splitlines()[1].split()]
 
 
 def simulate(values, count, size):
