@@ -1,15 +1,19 @@
 """The simulator (src/simulator) held against real processes: measures the sums of
 workers in network namespaces with shaped links, fits the links' model on few of them, and
-compares what it then says of more. Needs root, iproute2 and this tree's benchmark
+compares what it then says of more; of steps on parameter servers, and of rings of which a
+member is killed and comes again. Needs root, iproute2 and this tree's benchmark
 `simulate`; HEADRACE_GRPC_LIBRARY as ever.
 
-    simulate_fit.py [--mbit 25] [--fit 2,3,4] [--check 8,16] [--times FILE]
+    simulate_fit.py [--mbit 25] [--fit 2,3,4] [--check 8,16] [--rings 4,8] [--deaths 7]
+                    [--parts sums,servers,rings] [--times FILE | --values NAME=V,...]
 """
 
 import argparse
+import itertools
 import json
 import math
 import os
+import random
 import shutil
 import statistics
 import subprocess
@@ -97,6 +101,34 @@ with tf.Graph().as_default():
         time.sleep(30)
 """
 SERVERS, TRAINED, TURNS = 2, 512 << 10, 12
+
+
+# A member of a ring that sums until another one is gone, and says each generation: its
+# number and size, and when it had it. Where links are to be idle, one member of each
+# generation, the one that is killed of the whole, lets the others wait in their sum.
+MEMBER = """
+import json, os, sys, time
+os.environ["TF_CONFIG"] = json.dumps({
+    "cluster": {"worker": sys.argv[2].split(",")},
+    "task": {"type": "worker", "index": int(sys.argv[1])}})
+import headrace as tf
+workers = tf.distribute.experimental.ElasticStrategy().extended._workers
+x, idles = tf.ones([int(sys.argv[3]) // 4]), sys.argv[4] == "idle"
+print("ready", flush=True)
+sys.stdin.readline()
+while True:
+    workers.regroup(len(workers.tasks) // 2 + 1, 60.0, 60.0)
+    print(workers.generation, workers.count, time.monotonic(), flush=True)
+    try:
+        while idles and workers.index == workers.count // 2 and workers.end() is None:
+            time.sleep(0.01)
+        while True:
+            workers.sum(x)
+    except tf.errors.OpError:
+        pass
+"""
+# Of which a ring is made, and not a swap.
+RING_BYTES = 512 << 10
 
 
 def sh(text):
@@ -263,17 +295,129 @@ def measure_training(counts, mbit):
     return found
 
 
+class Ring:
+    """Members that come and go, one a namespace."""
+
+    def __init__(self, network, links):
+        self.network, self.links = network, links
+        self.addresses = ",".join(
+            f"{network.host(i)}:{PORT}" for i in range(network.count)
+        )
+        self.processes = [None] * network.count
+        for i in range(network.count):
+            self.start(i)
+        self.begin(range(network.count))
+
+    def start(self, i):
+        """A member that is there, and seeks when it is told."""
+        command = f"ip netns exec hrsn{i} nice -n -10 {sys.executable} -c".split()
+        self.processes[i] = subprocess.Popen(
+            command + [MEMBER, str(i), self.addresses, str(RING_BYTES), self.links],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def begin(self, which):
+        for i in which:
+            assert self.processes[i].stdout.readline().strip() == "ready", i
+        for i in which:
+            self.processes[i].stdin.write("\n")
+            self.processes[i].stdin.flush()
+
+    def reach(self, which, size):
+        """When the last of these had a generation of so many that all of them are in;
+        those that they made on the way count as time."""
+        found = {i: (0, 0, 0.0) for i in which}  # number, size, when
+        while True:
+            newest = max(number for number, _, _ in found.values())
+            late = [i for i in which if found[i][0] < newest or found[i][1] != size]
+            if not late:
+                return max(at for _, _, at in found.values())
+            for i in late:
+                number, count, at = self.processes[i].stdout.readline().split()
+                found[i] = int(number), int(count), float(at)
+
+    def stop(self):
+        for p in self.processes:
+            p.kill()
+            p.wait()
+
+
+def measure_rings(counts, mbit, deaths):
+    """{(members, "idle" or "full" links): ([seconds from a death until the others have the
+    next generation], [seconds from a return until all have one], share of processors)}."""
+    found = {}
+    for count, links in itertools.product(counts, ("idle", "full")):
+        with Network(count, mbit) as network:
+            ring = Ring(network, links)
+            agreed, joined = [], []
+            try:
+                everyone, dies = range(count), count // 2
+                others = [i for i in everyone if i != dies]
+                ring.reach(everyone, count)
+                busy = _busy()
+                for _ in range(deaths):
+                    time.sleep(1 + 0.1 * random.random())
+                    since = time.monotonic()
+                    ring.processes[dies].kill()
+                    agreed.append(ring.reach(others, count - 1) - since)
+                    ring.processes[dies].wait()
+                    ring.start(dies)
+                    assert ring.processes[dies].stdout.readline().strip() == "ready"
+                    since = time.monotonic()
+                    ring.processes[dies].stdin.write("\n")
+                    ring.processes[dies].stdin.flush()
+                    joined.append(ring.reach(everyone, count) - since)
+                now = _busy()
+            finally:
+                ring.stop()
+        share = (now[0] - busy[0]) / (now[1] - busy[1])
+        found[count, links] = agreed, joined, share
+    return found
+
+
+def compare_rings(values, counts, mbit, deaths):
+    for (count, links), found in measure_rings(counts, mbit, deaths).items():
+        said, (agreed, joined, busy) = simulate_ring(values, count, deaths), found
+        for what, took, says in zip(("killed", "again"), (agreed, joined), said):
+            middle = statistics.median(took)
+            print(
+                f"check  {count:3} in a ring, {links} links, {what:6}  "
+                f"measured {middle * 1e3:6.0f} ms "
+                f"({min(took) * 1e3:.0f} to {max(took) * 1e3:.0f} of {len(took)})  "
+                f"simulated {says * 1e3:6.0f} ms  {says / middle - 1:+6.1%}  "
+                f"processors {busy:.0%}",
+                flush=True,
+            )
+
+
+def compare_training(values, counts, mbit):
+    for count, (took, busy) in measure_training(counts, mbit).items():
+        said = simulate_training(values, count)
+        print(
+            f"check  {count:3} workers, {SERVERS} servers  measured "
+            f"{took * 1e3:9.2f} ms  simulated {said * 1e3:9.2f} ms  "
+            f"{said / took - 1:+6.1%}  processors {busy:.0%}"
+        )
+
+
 # What is fitted: the name of simulate's option, and where it begins.
 FITTED = {"link-mbit": 0.9, "delay-ms": 0.3, "message-us": 50.0, "byte-ns": 1.0}
 
 
 def _run(values, column, what, **options):
+    return _row(values, what, **options)[column] / 1e3
+
+
+def _row(values, what, **options):
     command = [SIMULATE, what]
     for name, value in {**options, **values}.items():
         text = value if isinstance(value, str) else f"{value:.9g}"
         command += [f"--{name}", text]
     out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return float(out.splitlines()[1].split()[column]) / 1e3
+    return [float(word.rstrip("%")) for word in out.splitlines()[1].split()]
 
 
 def simulate(values, count, size):
@@ -284,6 +428,20 @@ def simulate_training(values, count):
     # Of little but what is sent.
     options = {"servers": str(SERVERS), "compute-ms": "1", "steps": str(TURNS)}
     return _run(values, 3, "servers", workers=str(count), bytes=str(TRAINED), **options)
+
+
+def simulate_ring(values, count, deaths):
+    """(seconds from a death, seconds from a return), medians of as many seeds."""
+    # Channels try again each second: they are somewhere in it when the member is back.
+    rows = [
+        _row(
+            dict(values, seed=seed, **{"restarts-s": 5 + (seed - 0.5) / deaths}),
+            "recovery",
+            workers=str(count),
+        )
+        for seed in range(1, deaths + 1)
+    ]
+    return [statistics.median(row[of] for row in rows) for of in (3, 4)]
 
 
 def residuals(logs, fixed, measured):
@@ -344,35 +502,53 @@ def main():
     parser.add_argument("--mbit", type=float, default=25)
     parser.add_argument("--fit", default="2,3,4")
     parser.add_argument("--check", default="8,16")
-    parser.add_argument("--times", help="a file: what was measured, kept or read")
+    parser.add_argument("--rings", default="4,8")
+    parser.add_argument("--deaths", type=int, default=7)
+    parser.add_argument(
+        "--parts", default="sums,servers,rings", help="what is compared"
+    )
+    parser.add_argument("--times", help="a file: sums that were measured, kept or read")
+    parser.add_argument("--values", help="what a fit has printed, in its place")
     given = parser.parse_args()
     if os.geteuid() != 0 or not shutil.which("ip") or not os.path.exists(SIMULATE):
         print("left out: it needs root, iproute2 and build/benchmarks/simulate")
         return
     counts = [[int(n) for n in text.split(",")] for text in (given.fit, given.check)]
+    what = given.parts.split(",")
+    # Namespaces share the machine's processors.
+    fixed = {"processors": os.cpu_count(), "burst-bytes": BURST}
+    if given.values:
+        pairs = [pair.split("=") for pair in given.values.split(",")]
+        values = dict(fixed, **{name: float(value) for name, value in pairs})
+        what = [part for part in what if part != "sums"]
+    else:
+        values = fit_sums(given, counts, "sums" in what, fixed)
+    print(" ".join(f"--{name} {value:.4g}" for name, value in values.items()))
+    if "servers" in what:
+        compare_training(values, sum(counts, []), given.mbit)
+    if "rings" in what:
+        rings = [int(n) for n in given.rings.split(",")]
+        compare_rings(values, rings, given.mbit, given.deaths)
+
+
+def fit_sums(given, counts, checks, fixed):
+    """The options that were fitted; what they say is printed beside what is measured."""
     if given.times and os.path.exists(given.times):
         with open(given.times, encoding="utf-8") as file:
             kept = json.load(file)
         found = {tuple(map(int, k.split())): tuple(v) for k, v in kept.items()}
     else:
-        found = measure(counts[0] + counts[1], given.mbit)
+        wanted = counts[0] + (counts[1] if checks else [])
+        found = measure(wanted, given.mbit)
         if given.times:
             with open(given.times, "w", encoding="utf-8") as file:
                 json.dump({f"{c} {s}": v for (c, s), v in found.items()}, file)
     parts = [{k: v for k, v in found.items() if k[0] in some} for some in counts]
-    # Namespaces share the machine's processors.
-    fixed = {"processors": os.cpu_count(), "burst-bytes": BURST}
     values = dict(fixed, **fit(parts[0], given.mbit, fixed))
-    print(" ".join(f"--{name} {value:.4g}" for name, value in values.items()))
     compare(values, parts[0], "fitted")
-    compare(values, parts[1], "check")
-    for count, (took, busy) in measure_training(sum(counts, []), given.mbit).items():
-        said = simulate_training(values, count)
-        print(
-            f"check  {count:3} workers, {SERVERS} servers  measured "
-            f"{took * 1e3:9.2f} ms  simulated {said * 1e3:9.2f} ms  "
-            f"{said / took - 1:+6.1%}  processors {busy:.0%}"
-        )
+    if checks:
+        compare(values, parts[1], "check")
+    return values
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ namespace headrace::distributed {
 
 // Raised where tasks of one version of Headrace and another would no longer
 // understand each other.
-inline constexpr int kWireProtocol = 1;
+inline constexpr int kWireProtocol = 2;
 
 struct PeerVersion {
   std::string version;  // of Headrace

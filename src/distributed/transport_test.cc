@@ -311,6 +311,27 @@ TEST_P(TransportTest, PartsComeInOrder) {
   EXPECT_EQ(Ask("/t.S/Fail", Bytes("e"), options).message, "e");
 }
 
+// The end comes on one thread as another one hands a part out.
+TEST_P(TransportTest, CallsThatEndWhileTheirPartsAreRead) {
+  CallOptions options;
+  options.parts_alone = true;
+  options.on_part = [](Bytes, const std::function<void()>& next) { next(); };
+  for (int turn = 0; turn < 200; ++turn) {
+    std::atomic<int> ended{0};
+    std::vector<std::shared_ptr<ClientCall>> calls;
+    for (int i = 0; i < 8; ++i) {
+      calls.push_back(channel_->Start("/t.S/Parts", Bytes("100000 10"), options,
+                                      [&](const Answer& answer) {
+                                        EXPECT_EQ(answer.code, 1);
+                                        ++ended;
+                                      }));
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(turn * 20));
+    for (const auto& call : calls) call->Cancel();
+    WaitFor([&] { return ended == 8; });
+  }
+}
+
 TEST_P(TransportTest, PartsThatNobodyAskedForAreAnError) {
   CallOptions options;
   options.deadline = Clock::now() + milliseconds(300);

@@ -94,6 +94,14 @@ class Member {
     });
   }
 
+  // What it has under way ends.
+  void Stop() {
+    done_ = true;
+    turn_->Leave();
+    turn_->Fail(absl::CancelledError("the simulation is over"));
+    listener_ = nullptr;
+  }
+
   bool done() const { return done_; }
   Clock::time_point ended() const { return ended_; }
 
@@ -185,6 +193,17 @@ class Member {
   Clock::time_point ended_;
 };
 
+// All members; what they have under way ends with them.
+struct Members {
+  explicit Members(World& w) : world(w) {}
+  ~Members() {
+    for (const auto& member : all) member->Stop();
+    world.Drain();
+  }
+  World& world;
+  std::vector<std::unique_ptr<Member>> all;
+};
+
 Status CheckRun(const CollectiveRun& run) {
   const bool known = run.kind == CollectiveKind::kReduce ||
                      run.kind == CollectiveKind::kReduceScatter ||
@@ -216,7 +235,8 @@ StatusOr<CollectiveTimes> SimulateCollective(const LinkModel& link,
   auto names = std::make_shared<MemberNames>();
   for (int r = 0; r < run.members; ++r) names->push_back(AddressOf(r));
   Status failure;
-  std::vector<std::unique_ptr<Member>> members;
+  Members simulated(*world);
+  auto& members = simulated.all;
   for (int r = 0; r < run.members; ++r) {
     members.push_back(
         std::make_unique<Member>(*world, run, r, names, &failure));

@@ -1,5 +1,6 @@
 #include "simulator/member_task.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,54 @@ namespace {
 // As AwaitChange has threads look again.
 constexpr double kLookEvery = 0.02;
 constexpr char kJob[] = "worker";
+// A channel that could not connect tries again after so long
+// (grpc/channel.cc).
+constexpr std::chrono::seconds kReconnects{1};
+
+// As gRPC's: where it once found nobody, calls fail at once until it has tried
+// again and somebody was there. Calls that wait for a connection wait.
+class ReconnectingChannel : public distributed::Channel {
+ public:
+  ReconnectingChannel(World& world, std::string address,
+                      std::shared_ptr<distributed::Channel> inner)
+      : world_(world), address_(std::move(address)), inner_(std::move(inner)) {}
+
+  std::shared_ptr<distributed::ClientCall> Start(
+      const std::string& path, distributed::Bytes request,
+      const distributed::CallOptions& options,
+      std::function<void(distributed::Answer)> done) override {
+    if (options.wait_for_ready || Connects()) {
+      return inner_->Start(path, std::move(request), options, std::move(done));
+    }
+    struct Failed : distributed::ClientCall {
+      void Cancel() override {}
+    };
+    world_.loop().Soon([done = std::move(done), to = address_] {
+      done({14, absl::StrCat("no connection to ", to)});
+    });
+    return std::make_shared<Failed>();
+  }
+
+ private:
+  bool Connects() {
+    const Clock::time_point now = world_.Now();
+    const auto since = world_.listens.find(address_);
+    const bool listens = since != world_.listens.end();
+    if (listens && failed_) {
+      auto tries = *failed_;
+      while (tries < since->second) tries += kReconnects;
+      if (tries <= now) failed_ = std::nullopt;
+    } else if (!listens && !failed_) {
+      failed_ = now;
+    }
+    return !failed_;
+  }
+
+  World& world_;
+  const std::string address_;
+  const std::shared_ptr<distributed::Channel> inner_;
+  std::optional<Clock::time_point> failed_;  // when it first did
+};
 
 }  // namespace
 
@@ -32,16 +81,26 @@ MemberTask::MemberTask(World& world, int number, uint64_t life,
   o.now = [&world] { return world.Now(); };
   o.news = [this](int64_t) { LookSoon(); };
   o.channel_of = [this](const DeviceName& task) {
-    auto& channel = channels_[*task.task];
-    if (!channel) channel = transport_->Connect(AddressOf(*task.task), {});
-    return channel;
+    To(*task.task);
+    return channels_[*task.task];
   };
   engine_ = distributed::RemoteCollectives::Make(std::move(o));
 }
 
-MemberTask::~MemberTask() {
-  dead_ = true;
-  if (turn_) turn_->Leave();
+distributed::Channel& MemberTask::To(int number) {
+  auto& channel = channels_[number];
+  if (!channel) {
+    const std::string address = AddressOf(number);
+    channel = std::make_shared<ReconnectingChannel>(
+        world_, address, transport_->Connect(address, {}));
+  }
+  return *channel;
+}
+
+void MemberTask::End() {
+  Die();
+  if (turn_) std::exchange(turn_, nullptr)->Leave();
+  engine_->StopNow();
 }
 
 Status MemberTask::Listen() {
@@ -50,11 +109,13 @@ Status MemberTask::Listen() {
   listen.methods = engine_->Methods();
   std::string error;
   listener_ = transport_->Listen(std::move(listen), &error);
+  world_.listens.emplace(AddressOf(number_), world_.Now());
   return listener_ ? OkStatus() : Internal(error);
 }
 
 void MemberTask::Die() {
   dead_ = true;
+  if (listener_) world_.listens.erase(AddressOf(number_));
   listener_ = nullptr;
 }
 
@@ -121,11 +182,7 @@ void MemberTask::BeginSum() {
   turn_ = *std::move(turn);
   const distributed::Move ask = course.stretch(0);
   left_ = ask.peer;
-  auto& channel = channels_[numbers[left_]];
-  if (!channel) {
-    channel = transport_->Connect(AddressOf(numbers[left_]), {});
-  }
-  turn_->Ask(left_, *channel, /*swaps=*/false, {});
+  turn_->Ask(left_, To(numbers[left_]), /*swaps=*/false, {});
   Poll();
 }
 

@@ -17,12 +17,13 @@ class MemberTask {
  public:
   MemberTask(World& world, int number, uint64_t life,
              const distributed::GroupSearch& search);
-  ~MemberTask();
 
   Status Listen();
   void Seek();
   // Its connections break, and it does nothing any more.
   void Die();
+  // What it has under way ends, as far as it is this task's to end.
+  void End();
 
   static std::string AddressOf(int number);
   // Of the generation that it waits in a sum with; null while it seeks.
@@ -32,6 +33,7 @@ class MemberTask {
   const Status& status() const { return status_; }
 
  private:
+  distributed::Channel& To(int number);
   void LookSoon();
   void Look();
   void BeginSum();

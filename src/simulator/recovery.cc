@@ -33,6 +33,14 @@ class Cluster {
     search_.all_within = search_.timeout = std::chrono::seconds(600);
     tasks_.resize(run.members);
   }
+  ~Cluster() {
+    for (const auto* some : {&tasks_, &dead_}) {
+      for (const auto& task : *some) {
+        if (task) task->End();
+      }
+    }
+    world_.Drain();
+  }
 
   Status Start(int i, double at) {
     tasks_[i] = std::make_unique<MemberTask>(world_, i, ++lives_, search_);

@@ -24,6 +24,12 @@ class Training {
         state_(run.graph.servers, run.graph.workers, run.graph.wanted),
         random_(run.seed) {}
 
+  ~Training() {
+    ends_ = true;
+    for (const auto& [name, task] : tasks_) task->Stop();
+    world_.Drain();
+  }
+
   Status Prepare() {
     masters_.resize(run_.graph.workers + 1);
     for (int w = 0; w <= run_.graph.workers; ++w) {
@@ -91,6 +97,7 @@ class Training {
 
   // Steps of one master follow each other.
   void Run(int master) {
+    if (ends_) return;
     const int64_t step = next_step_++;
     owners_[step] = master;
     if (master < run_.graph.workers) {
@@ -152,6 +159,7 @@ class Training {
   std::map<std::string, std::unique_ptr<StepTask>> tasks_;
   std::vector<Master> masters_;
   Status failure_;
+  bool ends_ = false;
   int64_t next_step_ = 1;
   std::map<int64_t, int> owners_;        // of steps under way
   std::map<int64_t, int64_t> local_;     // the global step that each knows

@@ -54,6 +54,13 @@ TEST(SimulatedServersTest, AStepIsCutIntoWhatItMustSend) {
       EXPECT_EQ(node.from, plan.task);
       (plan.task == cut->task ? to_servers : to_worker) += node.bytes;
     }
+    // The worker takes a variable and the token from the first server, and one
+    // value from each other; each server the local step and a gradient.
+    const bool is_worker = plan.task == cut->task;
+    const std::string from = is_worker ? "/job:ps/replica:0/task:0" : cut->task;
+    ASSERT_EQ(plan.together.size(), 1) << plan.task;
+    EXPECT_EQ(plan.together.begin()->first, from);
+    EXPECT_EQ(plan.together.begin()->second.size(), 2);
   }
   EXPECT_EQ(sent, received);
   // The token comes, and the local step goes to each server.

@@ -1,13 +1,17 @@
 #include "simulator/step_task.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "distributed/messages.h"
+#include "distributed/wire/fields.h"
 #include "distributed/wire/methods.h"
+#include "distributed/wire/piece_reader.h"
 #include "distributed/worker/pull.h"
+#include "headrace/worker.pb.h"
 
 namespace headrace::simulator {
 namespace {
@@ -35,6 +39,59 @@ void SendParts(const std::shared_ptr<ServerCall>& call, int64_t left) {
     if (goes_on) SendParts(call, left - part);
   });
 }
+
+// Gives values as they come: those that are there go together, up to a part,
+// when the one before it has gone.
+class Together : public std::enable_shared_from_this<Together> {
+ public:
+  Together(std::shared_ptr<ServerCall> call, int count)
+      : call_(std::move(call)), left_(count) {}
+
+  void Came(int number, int64_t bytes, bool in_parts) {
+    there_.push_back({number, in_parts ? 0 : bytes + kHead, in_parts});
+    if (!std::exchange(sends_, true)) Send();
+  }
+
+ private:
+  struct Value {
+    int number;
+    int64_t bytes;
+    bool in_parts;
+  };
+  void Send() {
+    int64_t bytes = 0;
+    size_t count = 0;
+    while (count < there_.size() &&
+           bytes < static_cast<int64_t>(distributed::kPullPart)) {
+      bytes += there_[count++].bytes;
+    }
+    if (count == 0) {
+      sends_ = false;
+      if (left_ == 0) call_->Finish(AnswerOf(OkStatus()));
+      return;
+    }
+    std::string head;
+    distributed::PutVarint(count, &head);
+    Bytes values;
+    for (size_t i = 0; i < count; ++i) {
+      distributed::PutVarint(there_[i].number, &head);
+      distributed::PutVarint(there_[i].in_parts ? 1 : 0, &head);
+      if (there_[i].bytes > 0) values.Append(Fill(there_[i].bytes));
+    }
+    there_.erase(there_.begin(), there_.begin() + static_cast<int64_t>(count));
+    left_ -= static_cast<int>(count);
+    Bytes part(head);
+    part.Append(std::move(values));
+    call_->Send(std::move(part), [self = shared_from_this()](bool goes_on) {
+      if (goes_on) self->Send();
+    });
+  }
+
+  const std::shared_ptr<ServerCall> call_;
+  int left_;  // that were not sent
+  bool sends_ = false;
+  std::vector<Value> there_;
+};
 
 Bytes ReceiveRequest(int64_t step, const std::string& key) {
   tensorflow::RecvTensorRequest request;
@@ -78,6 +135,14 @@ PartPlan PlanOf(const distributed::Part& part,
       }
     }
   }
+  for (size_t i = 0; i < plan.nodes.size(); ++i) {
+    const PartPlan::Node& node = plan.nodes[i];
+    if (node.op == "_Recv") {
+      plan.together[node.from].push_back(static_cast<int>(i));
+    }
+  }
+  std::erase_if(plan.together,
+                [](const auto& of) { return of.second.size() < 2; });
   return plan;
 }
 
@@ -104,6 +169,10 @@ Status StepTask::Listen() {
   };
   listen.methods[worker::kPullTensor.path] =
       [this](const Call& call, const Bytes& bytes) { AnswerPull(call, bytes); };
+  listen.methods[worker::kPullTensors.path] = [this](const Call& call,
+                                                     const Bytes& bytes) {
+    AnswerPullMany(call, bytes);
+  };
   listen.methods[worker::kCleanupGraph.path] = [](const Call& call,
                                                   const Bytes&) {
     call->Finish(AnswerOf(OkStatus()));
@@ -168,6 +237,9 @@ struct StepTask::Run {
   std::vector<int> waits;  // for how many inputs
   size_t left = 0;
   std::function<void()> done;
+  // Nodes whose values are there that were asked for together, and those that
+  // wait for theirs.
+  std::set<int> came, awaits;
 };
 
 void StepTask::RunPart(int plan, int64_t step, std::function<void()> done) {
@@ -177,6 +249,9 @@ void StepTask::RunPart(int plan, int64_t step, std::function<void()> done) {
   run->left = run->plan->nodes.size();
   run->done = std::move(done);
   for (const auto& node : run->plan->nodes) run->waits.push_back(node.inputs);
+  for (const auto& [from, nodes] : run->plan->together) {
+    ReceiveTogether(run, from, nodes);
+  }
   for (size_t i = 0; i < run->plan->nodes.size(); ++i) {
     if (run->plan->nodes[i].inputs == 0) Begin(run, static_cast<int>(i));
   }
@@ -187,6 +262,10 @@ void StepTask::Begin(const std::shared_ptr<Run>& run, int node) {
   const auto done = [this, run, node] { Done(run, node); };
   if (n.op == "_Send") {
     Give({run->step, n.key}, n.bytes);
+  } else if (n.op == "_Recv" && run->plan->together.contains(n.from)) {
+    if (run->came.contains(node)) return done();
+    run->awaits.insert(node);
+    return;
   } else if (n.op == "_Recv") {
     return Receive(n, run->step, done);
   } else if (does_(task_, n, run->step, done)) {
@@ -228,18 +307,70 @@ void StepTask::Wait(const Key& key, std::function<void(int64_t)> wanted) {
 
 void StepTask::Receive(const PartPlan::Node& node, int64_t step,
                        std::function<void()> done) {
-  distributed::Channel& channel = To(node.from);
-  const Bytes request = ReceiveRequest(step, node.key);
-  channel.Start(worker::kRecvTensor.path, request, {},
-                Checked([this, &channel, request, done](const Answer& answer) {
-                  if (!answer.metadata.contains(kInParts)) return done();
-                  distributed::CallOptions options;
-                  options.on_part = [](const Bytes&, const auto& next) {
-                    next();
-                  };
-                  channel.Start(worker::kPullTensor.path, request, options,
-                                Checked([done](const Answer&) { done(); }));
-                }));
+  if (large_.contains(node.key)) return Pull(node, step, std::move(done));
+  To(node.from).Start(worker::kRecvTensor.path, ReceiveRequest(step, node.key),
+                      {},
+                      Checked([this, &node, step, done](const Answer& answer) {
+                        if (!answer.metadata.contains(kInParts)) return done();
+                        large_.insert(node.key);
+                        Pull(node, step, done);
+                      }));
+}
+
+void StepTask::Pull(const PartPlan::Node& node, int64_t step,
+                    std::function<void()> done) {
+  distributed::CallOptions options;
+  options.on_part = [](const Bytes&, const auto& next) { next(); };
+  To(node.from).Start(
+      worker::kPullTensor.path, ReceiveRequest(step, node.key), options,
+      Checked([done = std::move(done)](const Answer&) { done(); }));
+}
+
+void StepTask::Came(const std::shared_ptr<Run>& run, int node) {
+  run->came.insert(node);
+  if (run->awaits.contains(node)) Done(run, node);
+}
+
+void StepTask::ReceiveTogether(const std::shared_ptr<Run>& run,
+                               const std::string& from,
+                               const std::vector<int>& nodes) {
+  PullTensorsRequest request;
+  request.set_step_id(run->step);
+  request.set_request_id(int64_t{1} << 62);
+  std::vector<int> asked;
+  for (const int i : nodes) {
+    const PartPlan::Node& node = run->plan->nodes[i];
+    if (large_.contains(node.key)) {
+      Pull(node, run->step, [this, run, i] { Came(run, i); });
+      continue;
+    }
+    request.add_rendezvous_key(node.key);
+    asked.push_back(i);
+  }
+  if (asked.empty()) return;
+  distributed::CallOptions options;
+  options.on_part = [this, run, asked](const Bytes& part, const auto& next) {
+    distributed::PieceReader reader(part);
+    uint64_t count = 0, number = 0, in_parts = 0;
+    for (reader.ReadVarint(&count); count > 0; --count) {
+      if (!reader.ReadVarint(&number) || !reader.ReadVarint(&in_parts) ||
+          number >= asked.size()) {
+        *failure_ = Internal("values that nobody asked for");
+        return;
+      }
+      const int i = asked[number];
+      if (in_parts == 0) {
+        Came(run, i);
+        continue;
+      }
+      const PartPlan::Node& node = run->plan->nodes[i];
+      large_.insert(node.key);
+      Pull(node, run->step, [this, run, i] { Came(run, i); });
+    }
+    next();
+  };
+  To(from).Start(worker::kPullTensors.path, WriteMessage(request), options,
+                 Checked([](const Answer&) {}));
 }
 
 void StepTask::AnswerRun(const Call& call, const Bytes& request) {
@@ -282,6 +413,25 @@ void StepTask::AnswerPull(const Call& call, const Bytes& request) {
   }
   Wait({asked.step_id(), asked.rendezvous_key()},
        [call](int64_t bytes) { SendParts(call, bytes); });
+}
+
+void StepTask::AnswerPullMany(const Call& call, const Bytes& request) {
+  PullTensorsRequest asked;
+  if (Status s = ReadMessage(request, &asked); !s.ok()) {
+    return call->Finish(AnswerOf(s));
+  }
+  const int count = asked.rendezvous_key_size();
+  const auto together = std::make_shared<Together>(call, count);
+  for (int i = 0; i < count; ++i) {
+    const Key key{asked.step_id(), asked.rendezvous_key(i)};
+    Wait(key, [this, together, key, i](int64_t bytes) {
+      const bool in_parts =
+          bytes >= static_cast<int64_t>(distributed::kLeastInParts);
+      // It waits for a call of its own.
+      if (in_parts) Give(key, bytes);
+      together->Came(i, bytes, in_parts);
+    });
+  }
 }
 
 }  // namespace headrace::simulator

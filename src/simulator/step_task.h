@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,9 @@ struct PartPlan {
   };
   std::string task;
   std::vector<Node> nodes;
+  // By the task that gives: the _Recv nodes of it, where there are several.
+  // They are asked for together when a step begins.
+  std::map<std::string, std::vector<int>> together;
 };
 PartPlan PlanOf(const distributed::Part& part,
                 const std::map<std::string, int64_t>& bytes);
@@ -41,6 +45,8 @@ class StepTask {
   StepTask(World& world, const std::string& task, Does does, Status* failure);
 
   Status Listen();
+  // It answers nobody any more.
+  void Stop() { listener_ = nullptr; }
   // Which RunGraph may name.
   int AddPlan(PartPlan plan) {
     plans_.push_back(std::move(plan));
@@ -69,11 +75,19 @@ class StepTask {
   void Done(const std::shared_ptr<Run>& run, int node);
   void Give(const Key& key, int64_t bytes);
   void Wait(const Key& key, std::function<void(int64_t bytes)> wanted);
+  // A value by itself.
   void Receive(const PartPlan::Node& node, int64_t step,
                std::function<void()> done);
+  void Pull(const PartPlan::Node& node, int64_t step,
+            std::function<void()> done);
+  // All these values of one task.
+  void ReceiveTogether(const std::shared_ptr<Run>& run, const std::string& from,
+                       const std::vector<int>& nodes);
+  void Came(const std::shared_ptr<Run>& run, int node);
   void AnswerRun(const Call& call, const distributed::Bytes& request);
   void AnswerReceive(const Call& call, const distributed::Bytes& request);
   void AnswerPull(const Call& call, const distributed::Bytes& request);
+  void AnswerPullMany(const Call& call, const distributed::Bytes& request);
   distributed::Channel& To(const std::string& task);
   // What the answer to a call is read by; an error ends the simulation.
   std::function<void(const distributed::Answer&)> Checked(
@@ -88,6 +102,7 @@ class StepTask {
   std::map<std::string, std::shared_ptr<distributed::Channel>> channels_;
   std::vector<PartPlan> plans_;
   std::map<Key, Value> values_;
+  std::set<std::string> large_;  // keys whose last value came in parts
 };
 
 }  // namespace headrace::simulator

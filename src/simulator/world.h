@@ -41,6 +41,13 @@ class World {
     return RunUntil([&over] { return over; }, seconds + 1);
   }
 
+  // Lets what is under way come to its end, when no task begins anything more:
+  // what is let go in the middle of a call holds its task, and that the call.
+  void Drain() { loop_.RunAll(Clock::time_point::max()); }
+
+  // Since when each address is listened at, where it is.
+  std::map<std::string, Clock::time_point> listens;
+
   std::unique_ptr<distributed::Transport> Of(const std::string& name) {
     return network_->Of(name);
   }

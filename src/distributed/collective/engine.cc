@@ -260,9 +260,10 @@ void RemoteCollectives::End(Group& group, int64_t key, const Status& why,
                             std::chrono::milliseconds grace, Ending* then) {
   const Clock::time_point at = options_.now() + grace;
   const bool first = group.status.ok();
-  if (!first && group.ended <= at) return;
+  // What ends now ends whatever was under way when the group's grace was over.
+  if (!first && group.ended <= at && grace != kNoGrace) return;
   if (first) group.status = why;
-  group.ended = at;
+  group.ended = first ? at : std::min(group.ended, at);
   changed_.NotifyAll();
   for (auto& watch : std::exchange(group.watches, {})) {
     then->push_back([watch] { watch->Cancel(); });
@@ -354,14 +355,7 @@ void RemoteCollectives::Forget(const Status& why) {
 }
 
 void RemoteCollectives::Stop() {
-  struct Watcher {
-    std::shared_ptr<ServerCall> call;
-    int64_t key;
-    Status status;
-  };
-  std::vector<Watcher> watchers;
   const Clock::time_point until = options_.now() + kLingers;
-  std::unique_ptr<Listener> listener;
   {
     MutexLock lock(mutex_);
     const auto owes = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -376,6 +370,20 @@ void RemoteCollectives::Stop() {
     while (owes() && options_.now() < until) {
       if (!AwaitChange(mutex_, changed_).ok()) break;
     }
+  }
+  StopNow();
+}
+
+void RemoteCollectives::StopNow() {
+  struct Watcher {
+    std::shared_ptr<ServerCall> call;
+    int64_t key;
+    Status status;
+  };
+  std::vector<Watcher> watchers;
+  std::unique_ptr<Listener> listener;
+  {
+    MutexLock lock(mutex_);
     for (auto& [key, group] : groups_) {
       for (auto& w : std::exchange(group->watchers, {})) {
         watchers.push_back({std::move(w), key, group->status});

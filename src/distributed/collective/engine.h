@@ -111,6 +111,8 @@ class RemoteCollectives
   // Gives peers time to take what they are to get, says that this task leaves,
   // and ends the rest.
   void Stop();
+  // The same for who does not wait: gives no time.
+  void StopNow();
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -20,6 +20,9 @@ constexpr std::chrono::seconds kAtFirst{3};
 // How often a task says nothing until it is taken for gone: a machine with much
 // else to do answers late.
 constexpr int kMostSilent = 2;
+// For so long who has asked is taken to be there, though it is not reached: it
+// asks four times meanwhile, and a channel that has failed tries again.
+constexpr std::chrono::seconds kAskedLately{1};
 // A peer that tells of more would have the next number run over.
 constexpr int64_t kMostGenerations = int64_t{1} << 62;
 
@@ -75,8 +78,15 @@ Status Membership::BeginLocked(const GroupSearch& search) {
   group.turned = Clock::time_point();
   group.tasks.clear();
   for (const DeviceName& task : search.tasks) {
-    group.tasks.insert(DeviceOf(task));
-    if (!is_own(task)) group.peers[DeviceOf(task)];
+    const std::string device = DeviceOf(task);
+    group.tasks.insert(device);
+    if (is_own(task)) continue;
+    Peer& peer = group.peers[device];
+    if (!AskedLately(group, device)) continue;
+    const Asker& asker = group.askers[device];
+    peer.state = Peer::State::kThere;
+    peer.told = asker.told;
+    peer.said = asker.at;
   }
   return OkStatus();
 }
@@ -118,7 +128,8 @@ Generation Membership::End(int64_t key) {
     group.own.set_seeks(false);
     group.own.clear_gone();
     group.search = 0;
-    found = group.own.generation();
+    group.askers.clear();
+    found = group.generation;
     peers.swap(group.peers);
   }
   for (auto& [device, peer] : peers) {
@@ -155,6 +166,7 @@ std::vector<size_t> Membership::WhoToAsk(const GroupSearch& search,
   const size_t count = search.tasks.size();
   std::vector<size_t> which;
   bool leads = false;
+  std::optional<size_t> member;  // the first that is in a generation
   for (size_t i = 0; i < count && which.empty() && !leads; ++i) {
     leads = search.tasks[i].SameTask(options_.task);
     if (leads) break;
@@ -165,7 +177,12 @@ std::vector<size_t> Membership::WhoToAsk(const GroupSearch& search,
         peer.state == Peer::State::kUnknown && now - peer.asked < kAskEvery;
     const bool is_new = peer.asked == Clock::time_point();
     if (seeks || may_seek || is_new) which.push_back(i);
+    const bool is_in =
+        peer.told.generation().number() != 0 && !peer.told.left();
+    if (!member && peer.state == Peer::State::kThere && is_in) member = i;
   }
+  // It seeks soon, as it hears that somebody does, and leads then.
+  if (member && !leads && *member != which.back()) which.push_back(*member);
   if (leads && !group.leads) {
     group.leads = now;
     group.news = true;
@@ -239,7 +256,7 @@ Status Membership::CheckTold(const Group& group, const std::string& device,
   std::set<std::string> members(made.devices().begin(), made.devices().end());
   const bool has_members = made.devices_size() > 0;
   if (made.number() < 0 || made.number() > kMostGenerations ||
-      has_members != (made.number() > 0) ||
+      (has_members && made.number() == 0) ||
       made.incarnations_size() != made.devices_size() ||
       static_cast<int>(members.size()) != made.devices_size()) {
     return InvalidArgument(device, " tells of a generation ", made.number(),
@@ -283,9 +300,14 @@ void Membership::Note(Group& group, const std::string& device, Status s,
   if (s.ok()) {
     peer.state = Peer::State::kThere;
     peer.silent = 0;
+    peer.reached = true;
+    peer.said = peer.answered;
     peer.told = std::move(told);
     return;
   }
+  const bool not_reached =
+      absl::IsUnavailable(s) || absl::IsDeadlineExceeded(s);
+  if (not_reached && !peer.reached && AskedLately(group, device)) return;
   peer.why = std::string(s.message());
   if (absl::IsFailedPrecondition(s)) group.refused = s;
   const bool silent = absl::IsDeadlineExceeded(s);
@@ -297,6 +319,33 @@ void Membership::Note(Group& group, const std::string& device, Status s,
   }
 }
 
+bool Membership::AskedLately(const Group& group,
+                             const std::string& device) const {
+  const auto asker = group.askers.find(device);
+  return asker != group.askers.end() &&
+         options_.now() - asker->second.at < kAskedLately;
+}
+
+bool Membership::Heard(Group& group, const GroupTask& asker) {
+  const std::string& device = asker.device();
+  group.askers[device] = {asker, options_.now()};
+  if (!group.own.seeks()) return false;
+  Peer& peer = group.peers[device];
+  const GroupTask& told = peer.told;
+  const bool is_known =
+      peer.state == Peer::State::kThere && told.seeks() &&
+      told.incarnation() == asker.incarnation() &&
+      told.generation().number() == asker.generation().number();
+  peer.state = Peer::State::kThere;
+  peer.silent = 0;
+  peer.said = options_.now();
+  peer.told = asker;
+  if (is_known) return false;
+  group.news = true;
+  changed_.NotifyAll();
+  return true;
+}
+
 bool Membership::Settle(const GroupSearch& search) {
   Group& group = groups_[search.group_key];
   const GroupTask& own = group.own;
@@ -305,7 +354,7 @@ bool Membership::Settle(const GroupSearch& search) {
     // That of who seeks is over.
     if (!peer.told.seeks() && made.number() > own.generation().number() &&
         RankIn(made, own.device(), own.incarnation()) >= 0) {
-      *group.own.mutable_generation() = made;
+      Enter(group, made);
       return true;
     }
   }
@@ -338,7 +387,10 @@ bool Membership::MayMake(const GroupSearch& search) {
     const std::string device = DeviceOf(task);
     const Peer& peer = group.peers[device];
     // What it said before this task led may be long ago.
-    if (peer.answered < *group.leads && !gone.contains(device)) return false;
+    const bool is_there = peer.state == Peer::State::kThere;
+    const bool is_old = is_there ? peer.said < *group.leads - kAskEvery
+                                 : peer.answered < *group.leads;
+    if (is_old && (is_there || !gone.contains(device))) return false;
     switch (peer.state) {
       case Peer::State::kUnknown:
         // Who saw its connection break knows more than who waits for an answer.
@@ -394,7 +446,12 @@ void Membership::Make(const GroupSearch& search) {
   }
   made.set_number(number + 1);
   made.set_group(static_cast<uint64_t>(NewRequestId()));
-  *group.own.mutable_generation() = std::move(made);
+  Enter(group, std::move(made));
+}
+
+void Membership::Enter(Group& group, Generation generation) {
+  group.own.mutable_generation()->set_number(generation.number());
+  group.generation = std::move(generation);
 }
 
 Status Membership::Late(const GroupSearch& search) {
@@ -459,7 +516,7 @@ void Membership::Answer(const std::shared_ptr<ServerCall>& call,
   }
   GroupTask own;
   Status ends;
-  bool is_stranger = false;
+  bool is_stranger = false, is_told = false, is_news = false;
   {
     MutexLock lock(mutex_);
     const auto at = groups_.find(asker.group_key());
@@ -468,21 +525,30 @@ void Membership::Answer(const std::shared_ptr<ServerCall>& call,
       is_stranger = !at->second.tasks.contains(asker.device()) ||
                     asker.device() == own.device();
     }
-    const Generation& generation = own.generation();
-    if (!is_stranger && !own.seeks() && !own.left() &&
-        generation.number() > 0) {
+    if (!is_stranger && !own.seeks() && own.generation().number() > 0) {
+      const Generation& generation = at->second.generation;
       const bool is_member =
           RankIn(generation, asker.device(), asker.incarnation()) >= 0;
+      const bool knows = asker.generation().number() >= generation.number();
       // A member that has not been told of this generation is told now. One
       // from outside is let in by the first member, who can be reached by all
       // that make the next generation.
-      if (is_member && asker.generation().number() >= generation.number()) {
+      is_told = is_member && !knows;
+      if (is_told) {
+        *own.mutable_generation() = generation;
+      } else if (own.left()) {
+        // Nobody is let in.
+      } else if (is_member) {
         ends = Aborted(asker.device(), " seeks the generation behind ",
                        generation.number(), " of group ", asker.group_key());
-      } else if (!is_member && generation.devices(0) == own.device()) {
+      } else if (generation.devices(0) == own.device()) {
         ends = Aborted(asker.device(), " joins group ", asker.group_key(),
                        " behind generation ", generation.number());
       }
+    }
+    if (at != groups_.end() && !is_stranger && !is_told && asker.seeks() &&
+        CheckTold(at->second, asker.device(), asker).ok()) {
+      is_news = Heard(at->second, asker);
     }
   }
   if (is_stranger) {
@@ -490,6 +556,7 @@ void Membership::Answer(const std::shared_ptr<ServerCall>& call,
         asker.device(), " is none of the tasks that may be in group ",
         asker.group_key())));
   }
+  if (is_news) TellNews(asker.group_key());
   if (!ends.ok()) options_.end(asker.group_key(), ends);
   call->Finish(AnswerOf(OkStatus(), WriteMessage(own)));
 }

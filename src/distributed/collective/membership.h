@@ -4,9 +4,18 @@
 // The first of those that are there and seek makes the next generation, once
 // all that are there seek, and tells it as its answer. So it asks all tasks of
 // its cluster again and again; the others ask the tasks before them until they
-// know who that is, and then that one and one more, in turn: what so many ask
-// grows as they do, not as their square. Members of a generation that are asked
-// by a task from outside end their group, so that they come to seek, too.
+// know who that is, and then that one, the first that is there and does not
+// seek yet, and one more, in turn: what so many ask grows as they do, not as
+// their square. Members of a generation that are asked by a task from outside
+// end their group, so that they come to seek, too.
+//
+// Who asks is there, and what it says with its question is as good as an
+// answer: a task that comes again is reached later than it reaches others, as
+// channels to it have failed and wait before they try again.
+//
+// Tasks tell each other the number of their last generation. Its members are
+// told only to who is one of them and has not got it: a list of a thousand with
+// each question and answer would fill the links of those who are asked.
 #pragma once
 
 #include <functional>
@@ -85,12 +94,21 @@ class Membership : public std::enable_shared_from_this<Membership> {
     GroupTask told;
     std::string why;  // it is not there
     Clock::time_point asked, answered;
+    Clock::time_point said;  // `told`, as its answer or with its question
+    bool reached = false;    // it has answered
     std::shared_ptr<ClientCall> call;  // under way
   };
+  // One that asked this task, as it sought the group.
+  struct Asker {
+    GroupTask told;
+    Clock::time_point at;
+  };
   struct Group {
-    GroupTask own;
+    GroupTask own;  // as it is told: of its generation the number alone
+    Generation generation;
     std::map<std::string, Peer> peers;  // by device
-    std::set<std::string> tasks;        // devices of all that may take part
+    std::map<std::string, Asker> askers;
+    std::set<std::string> tasks;  // devices of all that may take part
     // Of the search under way, for answers that come late.
     int64_t search = 0;
     Clock::time_point since;  // it began
@@ -124,6 +142,11 @@ class Membership : public std::enable_shared_from_this<Membership> {
                           const GroupTask& told);
   void Told(int64_t key, int64_t search, const std::string& device,
             const ::headrace::distributed::Answer& answer);
+  // That one asks this task; whether that is news.
+  bool Heard(Group& group, const GroupTask& asker)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether that one asked this task a moment ago.
+  bool AskedLately(const Group& group, const std::string& device) const;
   // What came of asking that one.
   void Note(Group& group, const std::string& device, Status s, GroupTask told,
             std::shared_ptr<ClientCall>* over)
@@ -136,6 +159,7 @@ class Membership : public std::enable_shared_from_this<Membership> {
   bool OthersLeft(const GroupSearch& search)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Make(const GroupSearch& search) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static void Enter(Group& group, Generation generation);
   Status Late(const GroupSearch& search) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string DeviceOf(const DeviceName& task) const;
 

@@ -184,6 +184,74 @@ TEST(Membership, StrangersEndNothing) {
   ExpectSums(tasks, {0, 1});
 }
 
+TEST(Membership, MembersAreToldToWhoHasNotGotThem) {
+  Tasks tasks(3);
+  GroupSearch search = SearchOf(3, 2);
+  search.all_within = milliseconds(300);
+  const auto found = SeekAll(tasks, {0, 1}, search);
+  ExpectGeneration(found, {0, 1}, 1);
+  // What a task answers to that one, which knows the generation of that number.
+  const auto told = [&](int task, int asker, uint64_t incarnation,
+                        int64_t number) {
+    GroupTask ask, answer;
+    ask.set_group_key(1);
+    ask.set_device(
+        absl::StrCat("/job:w/replica:0/task:", asker, "/device:CPU:0"));
+    ask.set_incarnation(incarnation);
+    ask.set_seeks(true);
+    ask.mutable_generation()->set_number(number);
+    CallOptions options;
+    options.deadline = Clock::now() + std::chrono::seconds(20);
+    const Status s = CallAndWait(*tasks.To(task), worker::kSeekGroup.path, ask,
+                                 &answer, options);
+    EXPECT_TRUE(s.ok()) << s;
+    EXPECT_EQ(answer.generation().number(), found[0]->number());
+    return answer.generation();
+  };
+  const uint64_t life = found[0]->incarnations(1);
+  const int64_t number = found[0]->number();
+  const Generation whole = told(0, 1, life, number - 1);
+  EXPECT_EQ(whole.group(), found[0]->group());
+  EXPECT_EQ(whole.devices_size(), 2);
+  EXPECT_EQ(whole.incarnations_size(), 2);
+  // Another life of it is no member, nor is the third task.
+  EXPECT_EQ(told(1, 0, life + 100, number - 1).devices_size(), 0);
+  EXPECT_EQ(told(1, 2, life, number - 1).devices_size(), 0);
+  EXPECT_TRUE(tasks.engines[1]->GroupStatus(1).ok());
+  EXPECT_EQ(told(0, 1, life, number).devices_size(), 0);
+  EXPECT_FALSE(tasks.engines[0]->GroupStatus(1).ok());
+}
+
+// As where channels to a task that comes again have failed and wait before they
+// try again: one generation takes it in, not the third or fourth.
+TEST(Membership, WhoAsksIsThereBeforeItIsReached) {
+  Tasks tasks(3);
+  const GroupSearch search = SearchOf(3, 2);
+  ExpectGeneration(SeekAll(tasks, {0, 1, 2}, search), {0, 1, 2}, 1);
+  tasks.End(2);
+  for (const int i : {0, 1}) EXPECT_FALSE(StatusSoon(tasks, i).ok());
+  const auto two = SeekAll(tasks, {0, 1}, search);
+  ExpectGeneration(two, {0, 1}, 2);
+  tasks.engines[2]->Stop();
+  const auto reached = Clock::now() + milliseconds(400);
+  tasks.Start(2, milliseconds(20'000), [reached](auto& methods) {
+    Method& seeks = methods[worker::kSeekGroup.path];
+    seeks = [reached, seeks](std::shared_ptr<ServerCall> call,
+                             const Bytes& bytes) {
+      if (Clock::now() < reached) return call->Finish({14, "not reached"});
+      seeks(std::move(call), bytes);
+    };
+  });
+  StatusOr<Generation> third = Internal("not run");
+  std::thread joins([&] { third = tasks.engines[2]->Regroup(search); });
+  for (const int i : {0, 1}) EXPECT_FALSE(StatusSoon(tasks, i).ok());
+  auto all = SeekAll(tasks, {0, 1}, search);
+  joins.join();
+  all.push_back(std::move(third));
+  ExpectGeneration(all, {0, 1, 2}, 3);
+  EXPECT_EQ(all[0]->number(), two[0]->number() + 1);
+}
+
 // How many calls each of so many tasks that wait for others makes in 250 ms,
 // what it waits between two questions, behind the first rounds.
 double CallsOf(int count) {

@@ -145,7 +145,9 @@ class StreamCall : public GrpcCall {
     }
     Advance();
   }
-  void Read(bool ok) {
+  // `self`: another thread may end the call, and let go of self_, as soon as
+  // nothing is being read.
+  void Read(const Self& self, bool ok) {
     std::optional<grpc::ByteBuffer> part;
     {
       const MutexLock lock(mutex_);
@@ -168,7 +170,7 @@ class StreamCall : public GrpcCall {
     if (!part) return Advance();
     // Copying it takes as long as the next one's way.
     if (part->Length() >= kLargePart) EventQueue::MayWait();
-    on_part_(FromBuffer(*part), [self = self_] { self->Next(); });
+    on_part_(FromBuffer(*part), [self] { self->Next(); });
   }
   void Next() {
     {
@@ -237,7 +239,7 @@ class StreamCall : public GrpcCall {
   QueueEvent finished_ = Event<&StreamCall::Finished>();
   QueueEvent read_{this, [](void* of, bool ok) {
                      const Self self = static_cast<StreamCall*>(of)->self_;
-                     self->Read(ok);
+                     self->Read(self, ok);
                    }};
 };
 
