@@ -5,7 +5,7 @@ import contextlib
 import itertools
 
 from headrace import _api as tf
-from headrace.context import errors
+from headrace.context import errors, strategies
 from headrace.distribute import contexts, cross_device, mirrored, strategy, values
 from headrace.distribute.options import CommunicationImplementation, ReduceOp
 from headrace.distribute.resolver.launched import default_resolver
@@ -92,18 +92,17 @@ class Workers:
         if self.rings:
             self._server._core.coordinate(tasks)
 
-    def _instance(self):
+    def new_number(self):
         """The next number of a collective; in TensorFlow's counting of each call anew."""
         if self.rings and tf.inside_function():
             graph = tf.compat.v1.get_default_graph()
-            return graph.capture_call_time_value(
-                lambda: next(self._instances), tf.TensorSpec([], tf.int32)
-            )
+            spec = tf.TensorSpec([], tf.int32)
+            return graph.capture_call_time_value(_Following(self._instances), spec)
         return next(self._instances)
 
     def _call(self, op, instance=None, **given):
         """A collective of the workers' first processors, whatever device is in force."""
-        instance = self._instance() if instance is None else instance
+        instance = self.new_number() if instance is None else instance
         with tf.device("/cpu:0"):
             return op(
                 **given,
@@ -124,20 +123,21 @@ class Workers:
         finally:
             self.options = kept
 
-    def sum(self, value):
+    def sum(self, value, instance=None):
         """The sum of a tensor of all workers; of numbers."""
         sent, back = _sendable(value)
         op, how = tf.raw_ops.CollectiveReduceV2, dict(merge_op="Add", final_op="Id")
         flat = self.rings and tf.inside_function()
         given = tf.reshape(sent, [-1]) if flat else sent
-        found = self._call(op, input=given, ordering_token=[], **how)
+        found = self._call(op, instance, input=given, ordering_token=[], **how)
         return back(tf.reshape(found, tf.shape(sent)) if flat else found)
 
-    def how_many(self, flag):
-        """How many workers say yes, an int: of a bool tensor, where ops run at once."""
+    def how_many(self, flag, instance=None):
+        """How many workers say yes: a scalar, of a bool tensor."""
         if self.rings:
-            return int(self.sum(tf.reshape(tf.cast(flag, tf.int64), [1, 1]))[0, 0])
-        return int(self.sum(tf.cast(flag, tf.int32)))
+            found = self.sum(tf.reshape(tf.cast(flag, tf.int64), [1, 1]), instance)
+            return tf.reshape(found, [])
+        return self.sum(tf.cast(flag, tf.int32), instance)
 
     def rows(self, value):
         """The rows of all workers' tensors after each other, which may be of different
@@ -191,10 +191,10 @@ class Workers:
         indices = tf.convert_to_tensor(value.indices)
         count = tf.shape(indices)[0]
         counts = self._gathered(tf.reshape(count, [1]))
-        numbers = [self._instance(), self._instance()]
+        numbers = [self.new_number(), self.new_number()]
         if tf.inside_function():
             alike = tf.reduce_all(tf.equal(counts, count))
-            others = [self._instance(), self._instance()]
+            others = [self.new_number(), self.new_number()]
             numbers = [tf.where(alike, a, b) for a, b in zip(numbers, others)]
         (values, back), (at, back_at) = _sendable(value.values), _sendable(indices)
         return tf.IndexedSlices(
@@ -202,6 +202,18 @@ class Workers:
             back_at(self._rows_of(at, count, counts, numbers[1])),
             value.dense_shape,
         )
+
+
+class _Following:
+    """Gives the next number, to calls of functions whose graphs have a use for it."""
+
+    if_used = True
+
+    def __init__(self, numbers):
+        self._numbers = numbers
+
+    def __call__(self):
+        return next(self._numbers)
 
 
 def _checked(options):
@@ -249,6 +261,7 @@ class CollectiveAllReduceExtended(mirrored.MirroredExtended):
     experimental_should_init = should_checkpoint = should_save_summary = property(
         lambda self: self._is_chief, doc="Whether this worker is the first one."
     )
+    _rings = property(lambda self: self._workers.rings)
     _several = property(lambda self: self._workers.count > 1)
     _task_id = property(lambda self: self._workers.index)
 
@@ -261,7 +274,7 @@ class CollectiveAllReduceExtended(mirrored.MirroredExtended):
 
     def _create_variable(self, next_creator, **kwargs):
         initial = kwargs.get("initial_value")
-        if self._several and initial is not None:
+        if self._several and initial is not None and strategies.told_by_first():
 
             def value():
                 found = initial() if callable(initial) else initial

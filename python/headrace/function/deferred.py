@@ -59,7 +59,9 @@ class TracedGraph(FuncGraph):
         """Tensors of what `closure()` gives whenever the function is called.
 
         `spec` is a TypeSpec or a structure of some; calls raise TypeError where the
-        value does not fit it. Of one `key` the first closure alone is asked.
+        value does not fit it. Of one `key` the first closure alone is asked. One with
+        an attribute `if_used` is not asked where the graph does nothing with its value,
+        as of bodies of loops that were given up.
         """
         if key is None:
             key = object()
@@ -87,6 +89,13 @@ class TracedGraph(FuncGraph):
         concrete.replace_capture_with_deferred_capture(
             tensor, closure, spec, placeholder, default_value
         )
+
+    def drop_unused(self):
+        """Forgets closures that wanted to be asked only where their values are used."""
+        for key, d in list(self.deferred.items()):
+            if getattr(d.closure, "if_used", False):
+                if not any(t.consumers() for t in d.tensors):
+                    del self.deferred[key]
 
     @property
     def deferred_tensors(self):
