@@ -5,11 +5,12 @@ import contextlib
 import itertools
 
 from headrace import _api as tf
-from headrace.context import errors, strategies
+from headrace.context import errors, stack, strategies
 from headrace.distribute import contexts, cross_device, mirrored, strategy, values
 from headrace.distribute.options import CommunicationImplementation, ReduceOp
 from headrace.distribute.resolver.launched import default_resolver
 from headrace.distribute.server import Server
+from headrace.function import deferred
 
 _TRAINING = ("chief", "master", "worker")  # jobs whose tasks train, as groups sort them
 # What travels as another dtype that holds all of its values.
@@ -94,11 +95,14 @@ class Workers:
 
     def new_number(self):
         """The next number of a collective; in TensorFlow's counting of each call anew."""
-        if self.rings and tf.inside_function():
-            graph = tf.compat.v1.get_default_graph()
+        if not self.rings or not tf.inside_function():
+            return next(self._instances)
+        graph = deferred.graph_being_traced()
+        if graph is not None:
             spec = tf.TensorSpec([], tf.int32)
             return graph.capture_call_time_value(_Following(self._instances), spec)
-        return next(self._instances)
+        # Else what is built only describes a layer, unless a session is to run it.
+        return 0 if stack.outside_functions() is None else next(self._instances)
 
     def _call(self, op, instance=None, **given):
         """A collective of the workers' first processors, whatever device is in force."""

@@ -30,7 +30,7 @@ class Deferred:
     def values(self):
         """The tensors of the value now; those of the graph that is being traced, where
         one is, take it when that is called."""
-        graph = _graph_being_traced()
+        graph = graph_being_traced()
         if graph is None:
             value = self.closure()
         else:
@@ -40,7 +40,8 @@ class Deferred:
         return out
 
 
-def _graph_being_traced():
+def graph_being_traced():
+    """The graph of the innermost tf.function that is being traced; None where none is."""
     graph = None if _headrace.is_eager() else stack.current()
     while graph is not None and getattr(graph, "is_branch", False):
         graph = graph.outer_graph

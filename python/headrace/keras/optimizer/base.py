@@ -61,6 +61,7 @@ class BaseOptimizer(AutoTrackable):
             ("_slots", {}),
             ("_built_for", set()),
             ("_decay_excluded", ([], set())),
+            ("_made_under", strategies.strategy()),
         ):
             object.__setattr__(self, key, value)
         self.clipnorm, self.clipvalue = limits.get("clipnorm"), limits.get("clipvalue")
@@ -115,8 +116,19 @@ class BaseOptimizer(AutoTrackable):
             self._hyper_variables.pop(name, None)
             self._hypers[name] = value
 
+    @property
+    def _in_ring(self):
+        """Whether its strategy's workers make variables in TensorFlow's order."""
+        return self._made_under is not None and strategies.in_ring(self._made_under)
+
+    def _scope_of_variables(self):
+        """The scope that it was made in, unless code is in one."""
+        if self._made_under is None or strategies.mode() is not None:
+            return contextlib.nullcontext()
+        return self._made_under.scope()
+
     def _new_variable(self, value, name, dtype):
-        with tf.init_scope():
+        with tf.init_scope(), self._scope_of_variables():
             made = tf.Variable(value, trainable=False, name=name, dtype=dtype)
             settings.keep(made)
         return made

@@ -80,7 +80,7 @@ class Optimizer(BaseOptimizer):
         self.ema_overwrite_frequency = common["ema_overwrite_frequency"]
         if self.use_ema:
             self._check_ema()
-        if strategies.in_ring():  # as TensorFlow's, of which others may be, make them
+        if self._in_ring:  # as TensorFlow's, of which others may be, make them
             self._make_hypers()
 
     def _check_ema(self):
@@ -129,7 +129,7 @@ class Optimizer(BaseOptimizer):
         node, name = node_of(self), "_current_learning_rate"
         if self._schedule is None or name in self.__dict__:
             return
-        if self._writes_lists or node.awaits(name) or strategies.in_ring():
+        if self._writes_lists or node.awaits(name) or self._in_ring:
             # A file of TensorFlow's has it; the schedule and the step say it here.
             variable = self._new_variable(0.0, name[1:], tf.float32)
             node_of(variable).set_optional()
