@@ -85,6 +85,19 @@ def in_ring(of=None):
     return found is not None and getattr(found.extended, "_rings", False)
 
 
+_turns_are_told = [False]
+
+
+def turns_are_told():
+    """Whether collectives say in which turn of a loop they are."""
+    return _turns_are_told[0]
+
+
+def tell_turns():
+    """Has loops that are traced from now on count their turns for collectives."""
+    _turns_are_told[0] = True
+
+
 class _Telling(threading.local):
     by_first = True
 

@@ -86,6 +86,8 @@ class DistributedDataset(_OfReplicas, DistributedDatasetInterface):
     def __init__(self, strategy, dataset):
         self._strategy = strategy
         self._inner = dataset
+        in_ring = strategy.extended._rings and tf.executing_eagerly()
+        self._is_endless = in_ring and self.cardinality == tf.data.INFINITE_CARDINALITY
 
     def __iter__(self):
         """A DistributedIterator, also within a tf.function."""
@@ -95,7 +97,7 @@ class DistributedDataset(_OfReplicas, DistributedDatasetInterface):
     def _meets(self):
         """Whether workers ask each other before each element whether one is left."""
         if self._strategy.extended._rings:
-            return self.cardinality != tf.data.INFINITE_CARDINALITY
+            return not self._is_endless
         return self._ends_together and tf.executing_eagerly()
 
     @property
@@ -431,7 +433,7 @@ def _over_dataset(distributed, extra_test, body, state, opts):
     is_dataset = isinstance(distributed, DistributedDataset)
     iterator = (iter(distributed) if is_dataset else distributed)._inner
     if isinstance(iterator, Together) and not is_dataset:
-        iterator = iterator.of_one_number()
+        iterator = iterator.in_loop()
     return autograph_loops.over_elements(
         iterator, extra_test, of_replicas, state, opts, relaxes=is_dataset
     )

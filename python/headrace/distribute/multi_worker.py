@@ -1,10 +1,12 @@
 """What strategies of several processes share: who takes part, and how tensors go between
 them."""
 
+import collections
 import contextlib
 import itertools
 
 from headrace import _api as tf
+from headrace._load import _headrace
 from headrace.context import errors, stack, strategies
 from headrace.distribute import contexts, cross_device, mirrored, strategy, values
 from headrace.distribute.options import CommunicationImplementation, ReduceOp
@@ -92,6 +94,7 @@ class Workers:
         self._instances = itertools.count(_RING_FIRST if self.rings else 1)
         if self.rings:
             self._server._core.coordinate(tasks)
+            strategies.tell_turns()
 
     def new_number(self):
         """The next number of a collective; in TensorFlow's counting of each call anew."""
@@ -104,10 +107,35 @@ class Workers:
         # Else what is built only describes a layer, unless a session is to run it.
         return 0 if stack.outside_functions() is None else next(self._instances)
 
+    def ahead(self, loop, number):
+        """The number of a collective with which each turn of a loop begins, where it is
+        asked for before the loop or at the end of a turn."""
+        if not self.rings:
+            return number
+        inside, turn = _turn()
+        if inside is None:
+            return InTurn(loop, 0, number)
+        return InTurn(inside, turn + 1, number)
+
+    def _in_turn(self, instance):
+        """The number, where loops are told in which turn of one the collective is."""
+        if isinstance(instance, InTurn):
+            loop, turn, instance = instance
+        else:
+            loop, turn = _turn()
+        if loop is None:
+            return instance
+        tell = _headrace.raw_op("_CollectiveTurn")
+        return tell(
+            instance_key=instance, turn=turn, group_key=self._group, loop=loop
+        )
+
     def _call(self, op, instance=None, **given):
         """A collective of the workers' first processors, whatever device is in force."""
         instance = self.new_number() if instance is None else instance
         with tf.device("/cpu:0"):
+            if self.rings and tf.inside_function():
+                instance = self._in_turn(instance)
             return op(
                 **given,
                 group_size=self.count,
@@ -206,6 +234,29 @@ class Workers:
             back_at(self._rows_of(at, count, counts, numbers[1])),
             value.dense_shape,
         )
+
+
+# A number of a collective that says itself in which turn of which loop it is.
+InTurn = collections.namedtuple("InTurn", "loop, turn, number")
+
+
+def _turn():
+    """(name of the loop that is being traced, its turn); None without a loop.
+
+    UnimplementedError for a loop within a loop or branch, which TensorFlow's workers know
+    by a name that only they can tell.
+    """
+    graph, found = stack.current(), (None, None)
+    while getattr(graph, "is_branch", False):
+        if found[0] is not None:
+            raise errors.UnimplementedError._of(
+                f"a collective in the loop {found[0]} within another loop or a branch, in "
+                "a group by CommunicationImplementation.RING of "
+                "HEADRACE_TENSORFLOW_PEERS=1"
+            )
+        found = graph.turn or found
+        graph = graph.outer_graph
+    return found
 
 
 class _Following:

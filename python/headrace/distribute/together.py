@@ -16,14 +16,18 @@ class Together:
       element_spec: the structure of an element's specs, of any number of rows.
     """
 
-    def __init__(self, workers, iterator, number=None):
+    def __init__(self, workers, iterator, loop=None):
         self._workers, self._own = workers, iterator
-        self._number = number  # of the collective; by default a new one each time
+        # (name of a loop, number of its collective); by default each has a new number.
+        self._loop = loop
         self.element_spec = of_any_rows(iterator.element_spec)
 
-    def of_one_number(self):
-        """The same for a loop whose turns ask by one collective, also before the first."""
-        return Together(self._workers, self._own, self._workers.new_number())
+    def in_loop(self):
+        """The same for a loop that follows: each turn begins with one collective, which
+        this asks for before the loop and behind each turn."""
+        graph = tf.compat.v1.get_default_graph()
+        name = graph.unique_name("while", mark_as_used=False)
+        return Together(self._workers, self._own, (name, self._workers.new_number()))
 
     def __iter__(self):
         return self
@@ -46,7 +50,8 @@ class Together:
         """The next element as an Optional, empty at the end of all workers."""
         own = self._own.get_next_as_optional()
         has_value = own.has_value()
-        count = self._workers.how_many(has_value, self._number)
+        number = None if self._loop is None else self._workers.ahead(*self._loop)
+        count = self._workers.how_many(has_value, number)
         is_own = tf.logical_or(has_value, tf.equal(count, 0))
 
         def variant_of_own():

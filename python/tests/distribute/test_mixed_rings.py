@@ -14,7 +14,7 @@ import pytest
 
 _PROGRAM = os.path.join(os.path.dirname(__file__), "ring_program.py")
 _OURS, _THEIRS = "headrace", "tensorflow"
-_GROUPS = [
+GROUPS = [
     [_OURS, _OURS],
     [_THEIRS, _OURS],
     [_OURS, _THEIRS],
@@ -22,7 +22,7 @@ _GROUPS = [
 ]
 
 
-def run(what, modules):
+def run(what, modules, program=_PROGRAM):
     """What each worker told, by name."""
     if _THEIRS in modules and not processes.PYTHONS[_THEIRS]:
         pytest.skip("HEADRACE_TENSORFLOW_PYTHON is not set")
@@ -30,7 +30,7 @@ def run(what, modules):
     spec = json.dumps(cluster.spec)
     tasks = [
         subprocess.Popen(
-            [processes.PYTHONS[module], _PROGRAM, module, what, "worker", str(i), spec],
+            [processes.PYTHONS[module], program, module, what, "worker", str(i), spec],
             env={**os.environ, "HEADRACE_TENSORFLOW_PEERS": "1"},
             stdout=subprocess.PIPE,
             text=True,
@@ -48,7 +48,7 @@ def run(what, modules):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("modules", _GROUPS)
+@pytest.mark.parametrize("modules", GROUPS)
 def test_ops(modules):
     found, codes = run("ops", modules)
     count, total = len(modules), sum(range(len(modules)))
@@ -76,7 +76,7 @@ def test_ops(modules):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("modules", _GROUPS)
+@pytest.mark.parametrize("modules", GROUPS)
 def test_training(modules):
     found, codes = run("train", modules)
     assert codes == [0] * len(modules) and all(other == found[0] for other in found)
@@ -102,7 +102,7 @@ def test_training(modules):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("modules", _GROUPS)
+@pytest.mark.parametrize("modules", GROUPS)
 def test_a_worker_that_dies(modules):
     found, codes = run("death", modules)
     assert codes == [0] * (len(modules) - 1) + [9]

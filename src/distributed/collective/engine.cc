@@ -448,6 +448,11 @@ void RemoteCollectives::Settle(const GroupRef& group, const SpotKey& key) {
   }
 }
 
+void RemoteCollectives::TellTurn(const GroupMember& member,
+                                 int64_t instance_key, const LoopTurn& turn) {
+  if (options_.rings) ring_->TellTurn(member, instance_key, turn);
+}
+
 StatusOr<Tensor> RemoteCollectives::Run(const CollectiveCall& call) {
   if (options_.rings && call.ring) return ring_->Run(call);
   GroupRef group;

@@ -55,6 +55,8 @@ class RemoteCollectives
 
   Status Join(const GroupMember& member) override;
   StatusOr<Tensor> Run(const CollectiveCall& call) override;
+  void TellTurn(const GroupMember& member, int64_t instance_key,
+                const LoopTurn& turn) override;
   void Abort(const Status& why) override;
 
   // Makes the group anew with those who seek the same (membership.h): what was

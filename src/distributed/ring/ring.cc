@@ -9,6 +9,7 @@
 #include "distributed/service.h"
 #include "distributed/wire/buf_codec.h"
 #include "distributed/wire/methods.h"
+#include "ops/string/hash.h"
 #include "tensor/tensor_proto.h"
 
 namespace headrace::distributed {
@@ -25,6 +26,11 @@ Status AbortedBy(const Status& why) {
                 absl::StrCat("Collective ops is aborted by: ", why.message(),
                              "\nThe error could be from a previous "
                              "operation. Restart your program to reset."));
+}
+
+// TensorFlow's number of two numbers, by which its loops are known.
+uint64_t Combined(uint64_t a, uint64_t b) {
+  return a ^ (b + 0x9e3779b97f4a7800 + (a << 10) + (a >> 4));
 }
 
 // What TensorFlow's tasks call an operation in their errors.
@@ -290,9 +296,8 @@ StatusOr<RingMeeting::Take> RingCollectives::AskForPart(
 StatusOr<Tensor> RingCollectives::RunIn(const GroupRef& group, int rank,
                                         const CollectiveCall& call) {
   HR_ASSIGN_OR_RETURN(const int source, SourceOf(group, rank, call));
-  // No frames and iterations: loops make calls of their own.
-  const std::string name =
-      absl::StrCat(call.member.group_key, ":", call.instance_key, ":0:0");
+  const std::string name = absl::StrCat(
+      call.member.group_key, ":", call.instance_key, ":", TurnOf(call));
   return GoRound(RingMeeting{
       call, rank, static_cast<int>(group->size), source,
       [&](const std::string& part, Bytes content) {
@@ -301,6 +306,23 @@ StatusOr<Tensor> RingCollectives::RunIn(const GroupRef& group, int rank,
       [&](int from, const std::string& part, int64_t size) {
         return AskForPart(group, rank, call, from, name + part, size);
       }});
+}
+
+void RingCollectives::TellTurn(const GroupMember& member, int64_t instance_key,
+                               const LoopTurn& turn) {
+  // A loop within the root of a function, which is entered in its turn 0.
+  const uint64_t frame =
+      Combined(0, Combined(0, Hash64(turn.loop)));
+  MutexLock lock(mutex_);
+  turns_[{member.group_key, instance_key, member.processor}] =
+      absl::StrCat(frame, ":", turn.number);
+}
+
+std::string RingCollectives::TurnOf(const CollectiveCall& call) {
+  MutexLock lock(mutex_);
+  const auto found = turns_.extract({call.member.group_key, call.instance_key,
+                                     call.member.processor});
+  return found ? found.mapped() : "0:0";
 }
 
 StatusOr<Tensor> RingCollectives::Run(const CollectiveCall& call) {

@@ -69,6 +69,8 @@ class Steps:
         self._last = ()  # dims seen right before
         self._graph = None
 
+    taken = 1  # batches of a call
+
     def begin(self, source):
         """A walk over the data begins."""
 

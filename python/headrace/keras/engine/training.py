@@ -503,7 +503,7 @@ class Trainer(GraphNames):
         step.begin(source)
         begin, end = callbacks.batch_hooks(kind)
         train = kind == "train"
-        together = self._steps_together() if train else 1
+        together = self._steps_together() if train or self._in_ring else 1
         logs, count, told, has_tried = None, 0, 0, False
         for data in source.epoch():
             described = step.described(count, data)
@@ -517,7 +517,7 @@ class Trainer(GraphNames):
                 has_tried = True
                 break
             logs = logs_of(found) if logs_of else found
-            count += 1
+            count += step.taken
             if end and count % together == 0:
                 end(count - 1, logs)
                 told = count
@@ -637,7 +637,8 @@ class Trainer(GraphNames):
             if source.steps == 0:
                 raise ValueError("Expected input data to be non-empty.")
             if self._in_ring:
-                source = ring_steps.RingSource(self._keras.strategy, source)
+                together = self._steps_together()
+                source = ring_steps.RingSource(self._keras.strategy, source, together)
         return source
 
     def _validation(self, data, batch_size, steps, training):
