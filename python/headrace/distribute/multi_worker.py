@@ -126,9 +126,7 @@ class Workers:
         if loop is None:
             return instance
         tell = _headrace.raw_op("_CollectiveTurn")
-        return tell(
-            instance_key=instance, turn=turn, group_key=self._group, loop=loop
-        )
+        return tell(instance_key=instance, turn=turn, group_key=self._group, loop=loop)
 
     def _call(self, op, instance=None, **given):
         """A collective of the workers' first processors, whatever device is in force."""

@@ -74,7 +74,10 @@ def of_any_rows(specs):
 
 
 def _of_any_rows(spec):
-    if not isinstance(spec, (tf.TensorSpec, tf.SparseTensorSpec)) or not spec.shape.rank:
+    if (
+        not isinstance(spec, (tf.TensorSpec, tf.SparseTensorSpec))
+        or not spec.shape.rank
+    ):
         return spec
     shape = [None, *spec.shape.as_list()[1:]]
     if isinstance(spec, tf.SparseTensorSpec):

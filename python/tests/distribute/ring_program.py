@@ -153,6 +153,64 @@ def train():
     _together(_training())
 
 
+def _walks(s):
+    """Functions that walk over datasets, whose last batches some workers lack."""
+    rows = tf.data.Dataset.range(22).map(lambda i: tf.cast(i, tf.float32)).batch(4)
+    uneven = s.distribute_datasets_from_function(
+        lambda _: rows.take(2 + 2 * _SELF)  # the first worker has the fewest
+    )
+
+    def added(x):
+        return s.reduce("SUM", s.run(tf.reduce_sum, args=(x,)), axis=None)
+
+    @tf.function
+    def whole(dataset):
+        total, turns = 0.0, 0
+        for x in dataset:
+            total += added(x)
+            turns += 1
+        return total, turns
+
+    @tf.function
+    def some(iterator):
+        total = 0.0
+        for _ in tf.range(2):
+            total += added(next(iterator))
+        return total
+
+    @tf.function
+    def optional(iterator):
+        total, found = 0.0, iterator.get_next_as_optional()
+        while found.has_value():
+            total += added(found.get_value())
+            found = iterator.get_next_as_optional()
+        return total
+
+    for name, dataset in (
+        ("even", s.experimental_distribute_dataset(rows)),
+        ("uneven", uneven),
+    ):
+        told(f"{name} whole", *whole(dataset), *whole(iter(dataset)))
+        iterator = iter(dataset)
+        told(f"{name} some", some(iterator), *whole(iterator))
+        told(f"{name} optional", optional(iter(dataset)))
+
+
+def walk():
+    s = strategy()
+    _walks(s)
+    with s.scope():
+        v = tf.Variable([[1.0, 2.0]] * 2)
+
+    @tf.function
+    def train(steps):
+        for _ in tf.range(steps):
+            s.run(lambda: v.assign_add(replica().all_reduce("SUM", v * 0.5)))
+        return v.read_value()
+
+    told("train", train(tf.constant(3)), train(tf.constant(1)))
+
+
 def death():
     """The last one dies in the middle; others say what they are told."""
     s = strategy()
@@ -169,4 +227,4 @@ def death():
     os._exit(0)  # TensorFlow's own end may wait for who is dead
 
 
-{"ops": ops, "train": train, "death": death}[_WHAT]()
+{"ops": ops, "train": train, "walk": walk, "death": death}[_WHAT]()

@@ -103,6 +103,29 @@ def test_training(modules):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("modules", GROUPS)
+def test_walks_within_functions(modules):
+    found, codes = run("walk", modules)
+    count = len(modules)
+    assert codes == [0] * count and all(other == found[0] for other in found)
+    got, total = found[0], float(sum(range(22)))
+    assert got["even whole"] == [total, 6, total, 6]
+    assert got["even some"] == [28.0, total - 28.0, 4]
+    assert got["even optional"] == [total]
+    each = [float(sum(range(min(4 * (2 + 2 * i), 22)))) for i in range(count)]
+    turns = min(2 * count, 6)
+    assert got["uneven whole"] == [sum(each), turns, sum(each), turns]
+    first = count * 28.0
+    assert got["uneven some"] == [first, sum(each) - first, turns - 2]
+    assert got["uneven optional"] == [sum(each)]
+    factor = 1 + 0.5 * count
+    rows = [[1.0, 2.0]] * 2
+    assert got["train"] == [
+        [[x * factor**times for x in row] for row in rows] for times in (3, 4)
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("modules", GROUPS)
 def test_a_worker_that_dies(modules):
     found, codes = run("death", modules)
     assert codes == [0] * (len(modules) - 1) + [9]

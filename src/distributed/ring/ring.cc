@@ -296,8 +296,8 @@ StatusOr<RingMeeting::Take> RingCollectives::AskForPart(
 StatusOr<Tensor> RingCollectives::RunIn(const GroupRef& group, int rank,
                                         const CollectiveCall& call) {
   HR_ASSIGN_OR_RETURN(const int source, SourceOf(group, rank, call));
-  const std::string name = absl::StrCat(
-      call.member.group_key, ":", call.instance_key, ":", TurnOf(call));
+  const std::string name = absl::StrCat(call.member.group_key, ":",
+                                        call.instance_key, ":", TurnOf(call));
   return GoRound(RingMeeting{
       call, rank, static_cast<int>(group->size), source,
       [&](const std::string& part, Bytes content) {
@@ -311,8 +311,7 @@ StatusOr<Tensor> RingCollectives::RunIn(const GroupRef& group, int rank,
 void RingCollectives::TellTurn(const GroupMember& member, int64_t instance_key,
                                const LoopTurn& turn) {
   // A loop within the root of a function, which is entered in its turn 0.
-  const uint64_t frame =
-      Combined(0, Combined(0, Hash64(turn.loop)));
+  const uint64_t frame = Combined(0, Combined(0, Hash64(turn.loop)));
   MutexLock lock(mutex_);
   turns_[{member.group_key, instance_key, member.processor}] =
       absl::StrCat(frame, ":", turn.number);
@@ -320,8 +319,8 @@ void RingCollectives::TellTurn(const GroupMember& member, int64_t instance_key,
 
 std::string RingCollectives::TurnOf(const CollectiveCall& call) {
   MutexLock lock(mutex_);
-  const auto found = turns_.extract({call.member.group_key, call.instance_key,
-                                     call.member.processor});
+  const auto found = turns_.extract(
+      {call.member.group_key, call.instance_key, call.member.processor});
   return found ? found.mapped() : "0:0";
 }
 

@@ -65,8 +65,8 @@ class CollectiveEngine {
   // InvalidArgument and Internal when they do not agree, DeadlineExceeded
   // beyond the timeout.
   virtual StatusOr<Tensor> Run(const CollectiveCall& call) = 0;
-  // In which turn of a loop a processor's next call of that instance is made, of
-  // an engine that tells other members so. Others make their calls in order.
+  // In which turn of a loop a processor's next call of that instance is made,
+  // of an engine that tells other members so. Others make their calls in order.
   virtual void TellTurn(const GroupMember&, int64_t /*instance_key*/,
                         const LoopTurn&) {}
   // All calls of all groups fail with `why` from now on.

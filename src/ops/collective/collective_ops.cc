@@ -209,7 +209,6 @@ Status TellTurn(KernelContext& c) {
   return OkStatus();
 }
 
-
 // What a row of the table has; further attributes follow in upstream's order.
 OpBuilder CollectiveOp(const char* name, const char* doc, ShapeFn shape,
                        KernelFactory kernel) {
@@ -292,8 +291,9 @@ const OpRegistrar turn = OpBuilder("_CollectiveTurn")
                              .Output("key: int32")
                              .Attr("group_key: int")
                              .Attr("loop: string")
-                             .Doc("Says in which turn of a loop the instance's "
-                                  "next collective is.")
+                             .Doc(
+                                 "Says in which turn of a loop the instance's "
+                                 "next collective is.")
                              .Stateful()
                              .Shape(ScalarShape)
                              .Cpu(ComputeOwn<TellTurn>);
