@@ -133,6 +133,8 @@ Status RemoteCollectives::AskLeader(const GroupMember& m,
         options_.leader.ToString(), ": ", s.message()));
   }
   if (absl::IsUnimplemented(s)) {
+    // Members with ranks TensorFlow's leader refuses, all at once.
+    if (m.rank >= 0 && options_.rings) HR_RETURN_IF_ERROR(ring_->Join(m));
     return absl::UnimplementedError(absl::StrCat(
         options_.leader.ToString(),
         ", which is to lead groups, is TensorFlow's: all members are to ask "

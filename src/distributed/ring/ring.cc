@@ -9,7 +9,6 @@
 #include "distributed/service.h"
 #include "distributed/wire/buf_codec.h"
 #include "distributed/wire/methods.h"
-#include "ops/string/hash.h"
 #include "tensor/tensor_proto.h"
 
 namespace headrace::distributed {
@@ -26,11 +25,6 @@ Status AbortedBy(const Status& why) {
                 absl::StrCat("Collective ops is aborted by: ", why.message(),
                              "\nThe error could be from a previous "
                              "operation. Restart your program to reset."));
-}
-
-// TensorFlow's number of two numbers, by which its loops are known.
-uint64_t Combined(uint64_t a, uint64_t b) {
-  return a ^ (b + 0x9e3779b97f4a7800 + (a << 10) + (a >> 4));
 }
 
 // What TensorFlow's tasks call an operation in their errors.
@@ -59,6 +53,10 @@ tensorflow::CompleteInstanceRequest RequestOf(const CollectiveCall& call,
   request.set_data_type(static_cast<tensorflow::DataType>(call.dtype));
   for (const int64_t dim : call.shape.dims()) {
     request.mutable_shape()->add_dim()->set_size(dim);
+  }
+  if (call.kind == CollectiveKind::kReduceScatter && call.shape.rank() > 0) {
+    request.mutable_shape()->mutable_dim(0)->set_size(call.shape[0] /
+                                                      call.member.group_size);
   }
   request.set_group_key(static_cast<int32_t>(call.member.group_key));
   request.set_group_size(static_cast<int32_t>(call.member.group_size));
@@ -308,13 +306,17 @@ StatusOr<Tensor> RingCollectives::RunIn(const GroupRef& group, int rank,
       }});
 }
 
+Status RingCollectives::Join(const GroupMember& member) {
+  GroupRef group;
+  int rank = 0;
+  return JoinGroup(member, &group, &rank);
+}
+
 void RingCollectives::TellTurn(const GroupMember& member, int64_t instance_key,
                                const LoopTurn& turn) {
-  // A loop within the root of a function, which is entered in its turn 0.
-  const uint64_t frame = Combined(0, Combined(0, Hash64(turn.loop)));
   MutexLock lock(mutex_);
   turns_[{member.group_key, instance_key, member.processor}] =
-      absl::StrCat(frame, ":", turn.number);
+      absl::StrCat(LoopFrame(turn.loop), ":", turn.number);
 }
 
 std::string RingCollectives::TurnOf(const CollectiveCall& call) {

@@ -41,6 +41,7 @@ class RingCollectives : public std::enable_shared_from_this<RingCollectives> {
       : options_(std::move(options)) {}
 
   // As CollectiveEngine's.
+  Status Join(const GroupMember& member);
   StatusOr<Tensor> Run(const CollectiveCall& call);
   void TellTurn(const GroupMember& member, int64_t instance_key,
                 const LoopTurn& turn);
