@@ -46,7 +46,7 @@ class RingSteps(Steps):
 
         step.counts = False
 
-        self._step = _in_turn(step, kind) if model._steps_together() > 1 else step
+        self._step = _several(step, kind) if model._steps_together() > 1 else step
         self._step.__name__ = kind + "_function"
         self._exact = None if eager else tf.function(self._step)
 
@@ -68,7 +68,7 @@ class RingSteps(Steps):
         return (self._exact or self._step)(*given)
 
 
-def _in_turn(step, kind):
+def _several(step, kind):
     """The function of an iterator and a number of steps that takes these, and gives the
     outputs of the last one, of predictions those of all."""
 

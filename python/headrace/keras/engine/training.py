@@ -1,6 +1,5 @@
 """compile, fit, evaluate, predict and single batches."""
 
-import contextlib
 import functools
 import warnings
 
@@ -21,6 +20,7 @@ from headrace.keras.engine.graph_training import (
     GraphTraining,
     Logs,
 )
+from headrace.keras.engine.scopes import check_scope, in_scope
 from headrace.keras.optimizer import registry
 from headrace.keras.optimizer.loss_scale import LossScaleOptimizer
 
@@ -64,6 +64,9 @@ class Trainer(GraphNames):
     def steps_per_execution(self):
         """How many steps of training pass between two calls of callbacks: an int64
         variable that may be changed; None before compile()."""
+        return self._steps_variable()
+
+    def _steps_variable(self):
         plain = self._keras
         if plain.steps_variable is None and plain.steps_per_execution is not None:
             with tf.init_scope():
@@ -112,8 +115,8 @@ class Trainer(GraphNames):
             )
         plain = self._keras
         names = self.output_names if hasattr(self, "output_names") else None
-        with _in_scope(plain.strategy):
-            _check_scope(plain.strategy, (metrics, weighted_metrics))
+        with in_scope(plain.strategy):
+            check_scope(plain.strategy, (metrics, weighted_metrics))
             self.optimizer = self._optimizer_of(optimizer)
             plain.losses = compiled.Losses(loss, loss_weights, names, self._in_graph)
             plain.compiled_metrics = compiled.Metrics(metrics, weighted_metrics, names)
@@ -134,9 +137,9 @@ class Trainer(GraphNames):
             known = self.steps_per_execution
             steps_per_execution = 1 if known is None else int(settings.get_value(known))
         self.steps_per_execution = steps_per_execution or 1
-        if self._in_ring:
-            with _in_scope(plain.strategy):
-                self.steps_per_execution  # noqa: B018  the variable is made
+        if self._in_ring:  # where a collective tells its value, at this place
+            with in_scope(plain.strategy):
+                self._steps_variable()
         self._steps_per_execution_tuner = None
         if self.autotune_steps_per_execution and not self._in_graph:
             self._steps_per_execution_tuner = steps_tuner.StepsPerExecutionTuner(
@@ -632,7 +635,7 @@ class Trainer(GraphNames):
 
     def _source(self, *args, **kwargs):
         """What gives batches, made in the strategy's scope: it may ask that for them."""
-        with _in_scope(self._keras.strategy):
+        with in_scope(self._keras.strategy):
             source = self._data.source(*args, **kwargs)
             if source.steps == 0:
                 raise ValueError("Expected input data to be non-empty.")
@@ -792,25 +795,3 @@ def _validates(epoch, frequency):
         "Expected `validation_freq` to be a list or int. Received: "
         f"validation_freq={frequency} of the type {type(frequency)}."
     )
-
-
-def _in_scope(strategy):
-    """The scope of a model's strategy, unless code is in it."""
-    if strategy is None or strategies.strategy() is strategy:
-        return contextlib.nullcontext()
-    return strategy.scope()
-
-
-def _check_scope(strategy, metrics):
-    """ValueError for metrics that were made in another scope than the model."""
-    for metric in tf.nest.flatten(metrics):
-        for v in getattr(metric, "weights", ()):
-            if getattr(v, "_distribute_strategy", None) is not strategy:
-                raise ValueError(
-                    f"Metric ({metric}) passed to `model.compile` was created inside a "
-                    "different distribution strategy scope than the model. All metrics "
-                    "must be created in the same distribution strategy scope as the model "
-                    f"(in this case {strategy}). If you pass in a string identifier for a "
-                    "metric to compile, the metric will automatically be created in the "
-                    "correct distribution strategy scope."
-                )
