@@ -103,7 +103,7 @@ class Workers:
         graph = deferred.graph_being_traced()
         if graph is not None:
             spec = tf.TensorSpec([], tf.int32)
-            return graph.capture_call_time_value(_Following(self._instances), spec)
+            return graph.capture_call_time_value(_Following(self), spec)
         # Else what is built only describes a layer, unless a session is to run it.
         return 0 if stack.outside_functions() is None else next(self._instances)
 
@@ -125,6 +125,7 @@ class Workers:
             loop, turn = _turn()
         if loop is None:
             return instance
+        _deferred_of(instance).note = loop
         tell = _headrace.raw_op("_CollectiveTurn")
         return tell(instance_key=instance, turn=turn, group_key=self._group, loop=loop)
 
@@ -234,6 +235,9 @@ class Workers:
         )
 
 
+_IN_RINGS = (
+    "in a group by CommunicationImplementation.RING of HEADRACE_TENSORFLOW_PEERS=1"
+)
 # A number of a collective that says itself in which turn of which loop it is.
 InTurn = collections.namedtuple("InTurn", "loop, turn, number")
 
@@ -248,9 +252,8 @@ def _turn():
     while getattr(graph, "is_branch", False):
         if found[0] is not None:
             raise errors.UnimplementedError._of(
-                f"a collective in the loop {found[0]} within another loop or a branch, in "
-                "a group by CommunicationImplementation.RING of "
-                "HEADRACE_TENSORFLOW_PEERS=1"
+                f"a collective in the loop {found[0]} within another loop or a branch, "
+                + _IN_RINGS
             )
         found = graph.turn or found
         graph = graph.outer_graph
@@ -262,11 +265,31 @@ class _Following:
 
     if_used = True
 
-    def __init__(self, numbers):
-        self._numbers = numbers
+    def __init__(self, workers):
+        self._workers = workers
 
     def __call__(self):
-        return next(self._numbers)
+        return next(self._workers._instances)
+
+    def passed(self, number, loop):
+        """The number, as a function that is traced gives it to one that it calls, in
+        which the collective is in that loop, if in one."""
+        if loop is not None:
+            raise errors.UnimplementedError._of(
+                f"a collective in the loop {loop} of a function that another one calls, "
+                + _IN_RINGS
+            )
+        return self._workers._in_turn(number)
+
+
+def _deferred_of(number):
+    """What stands for a number in the function that is being traced."""
+    graph = deferred.graph_being_traced()
+    return next(
+        d
+        for d in graph.deferred.values()
+        if any(t._id == number._id for t in d.tensors)
+    )
 
 
 def _checked(options):

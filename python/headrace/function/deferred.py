@@ -18,6 +18,7 @@ class Deferred:
         self.closure, self.spec, self.key = closure, spec, key
         self._type = trace_types.signature_type(spec)
         self.tensors = []
+        self.note = None  # what the closure's `passed` is told
 
     def placed(self, graph):
         """The same, with a placeholder in the graph."""
@@ -35,6 +36,8 @@ class Deferred:
             value = self.closure()
         else:
             value = graph.capture_call_time_value(self.closure, self.spec, self.key)
+            if hasattr(self.closure, "passed"):
+                value = self.closure.passed(value, self.note)
         out = []
         trace_types.cast(value, self._type, out)
         return out
@@ -62,7 +65,8 @@ class TracedGraph(FuncGraph):
         `spec` is a TypeSpec or a structure of some; calls raise TypeError where the
         value does not fit it. Of one `key` the first closure alone is asked. One with
         an attribute `if_used` is not asked where the graph does nothing with its value,
-        as of bodies of loops that were given up.
+        as of bodies of loops that were given up. A method `passed` of a closure says what a
+        traced function gives to one that it calls.
         """
         if key is None:
             key = object()

@@ -210,6 +210,94 @@ def walk():
 
     told("train", train(tf.constant(3)), train(tf.constant(1)))
 
+    @tf.function
+    def called(x):
+        return s.reduce("SUM", s.run(lambda: x * (_SELF + 1.0)), axis=None)
+
+    @tf.function
+    def calls():
+        total = called(tf.ones([]))
+        for i in tf.range(3):
+            total += called(tf.cast(i, tf.float32))
+        return total
+
+    @tf.function
+    def branches():
+        total = 0.0
+        for i in tf.range(3):
+            if i > 0:
+                total += added(tf.cast(i, tf.float32))
+        return total
+
+    def added(x):
+        return s.reduce("SUM", s.run(lambda: x), axis=None)
+
+    told("calls", calls(), calls(), branches())
+
+
+def refused():
+    s = strategy()
+
+    def added():
+        return s.reduce("SUM", s.run(lambda: tf.ones([2])), axis=None)
+
+    @tf.function
+    def nested():
+        total = tf.zeros([2])
+        for _ in tf.range(2):
+            for _ in tf.range(2):
+                total += added()
+        return total
+
+    @tf.function
+    def loop():
+        total = tf.zeros([2])
+        for _ in tf.range(2):
+            total += added()
+        return total
+
+    @tf.function
+    def called():
+        return loop() + 1.0
+
+    def scatter():
+        tf.raw_ops.CollectiveReduceScatterV2(
+            input=tf.ones([2 * s.num_replicas_in_sync]),
+            group_size=s.num_replicas_in_sync,
+            group_key=7,
+            instance_key=200,
+            ordering_token=[],
+            merge_op="Add",
+            final_op="Id",
+            communication_hint="RING",
+        )
+
+    for name, function, error, text in (
+        (
+            "nested",
+            nested,
+            tf.errors.UnimplementedError,
+            "a collective in the loop while within another loop",
+        ),
+        (
+            "called",
+            called,
+            tf.errors.UnimplementedError,
+            "a collective in the loop while of a function",
+        ),
+        (
+            "scatter",
+            scatter,
+            tf.errors.InternalError,
+            "CollectiveRegistry::Lookup did not find collective",
+        ),
+    ):
+        try:
+            function()
+        except error as e:
+            told(name, text if text in str(e) else str(e))
+    told("sum", added())
+
 
 def death():
     """The last one dies in the middle; others say what they are told."""
@@ -227,4 +315,4 @@ def death():
     os._exit(0)  # TensorFlow's own end may wait for who is dead
 
 
-{"ops": ops, "train": train, "walk": walk, "death": death}[_WHAT]()
+{"ops": ops, "train": train, "walk": walk, "refused": refused, "death": death}[_WHAT]()

@@ -117,11 +117,22 @@ def test_walks_within_functions(modules):
     first = count * 28.0
     assert got["uneven some"] == [first, sum(each) - first, turns - 2]
     assert got["uneven optional"] == [sum(each)]
+    assert got["calls"] == [*[4.0 * sum(range(count + 1))] * 2, 3.0 * count]
     factor = 1 + 0.5 * count
     rows = [[1.0, 2.0]] * 2
     assert got["train"] == [
         [[x * factor**times for x in row] for row in rows] for times in (3, 4)
     ]
+
+
+@pytest.mark.slow
+def test_what_only_tensorflow_can_name_is_refused():
+    found, codes = run("refused", [_OURS, _OURS])
+    assert codes == [0, 0]
+    for got in found:
+        assert got["nested"] == ["a collective in the loop while within another loop"]
+        assert got["called"] == ["a collective in the loop while of a function"]
+        assert got["scatter"] == ["CollectiveRegistry::Lookup did not find collective"]
 
 
 @pytest.mark.slow
