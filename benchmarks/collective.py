@@ -35,10 +35,13 @@ def reducer(size):
         return strategy.run(of_replica)
     return lambda: reduced().numpy()
 """
-OF_RINGS = """
+OF_RINGS = (
+    """
 import os
 os.environ["HEADRACE_TENSORFLOW_PEERS"] = "1"
-""" + OF_STRATEGY
+"""
+    + OF_STRATEGY
+)
 OF_TORCH = """
 import os, sys
 import torch

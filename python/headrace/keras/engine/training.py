@@ -10,6 +10,7 @@ from headrace.context import late, stack, strategies
 from headrace.context.properties import read_only
 from headrace.keras import serialization, settings
 from headrace.keras.base import ring_steps, row_values, steps_tuner
+from headrace.keras.base.scopes import check_scope, in_scope
 from headrace.keras.base.steps import OwnSteps, Steps
 from headrace.keras.callback.base import CallbackList
 from headrace.keras.callback.history import History
@@ -20,7 +21,6 @@ from headrace.keras.engine.graph_training import (
     GraphTraining,
     Logs,
 )
-from headrace.keras.engine.scopes import check_scope, in_scope
 from headrace.keras.optimizer import registry
 from headrace.keras.optimizer.loss_scale import LossScaleOptimizer
 
