@@ -144,6 +144,18 @@ if(HR_GRPC_TRANSPORT)
         COMPILE_DEFINITIONS HR_GRPC_TESTS=1)
   endif()
 endif()
+# Libraries that stand in for ones that are found at run time.
+set(HR_STAND_IN_open_mpi mpi)
+set(HR_STAND_IN_mpich mpi)
+set(HR_STAND_IN_cuda cuda)
+foreach(name open_mpi mpich cuda)
+  add_library(stand_in_${name} MODULE tests/stand_ins/${HR_STAND_IN_${name}}.cc)
+  set_target_properties(stand_in_${name} PROPERTIES PREFIX ""
+      CXX_VISIBILITY_PRESET default
+      LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  add_dependencies(headrace_tests stand_in_${name})
+endforeach()
+target_compile_definitions(stand_in_mpich PRIVATE STAND_IN_MPICH)
 # Tests are compiled twice as fast so; what they test is optimised as ever.
 target_compile_options(headrace_tests PRIVATE
     $<$<OR:$<CONFIG:Sanitize>,$<BOOL:${CMAKE_CROSSCOMPILING}>>:-O0>)
@@ -155,6 +167,11 @@ foreach(source ${HR_TEST_SOURCES})
   if(golden)
     set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS
         HR_GOLDEN_DIR="${PROJECT_SOURCE_DIR}/tests/golden")
+  endif()
+  file(STRINGS ${source} stand_ins LIMIT_COUNT 1 REGEX "HR_STAND_INS")
+  if(stand_ins)
+    set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS
+        HR_STAND_INS="${PROJECT_BINARY_DIR}/tests")
   endif()
   file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR}/src ${source})
   string(REGEX REPLACE "/.*" "" room ${path})

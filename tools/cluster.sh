@@ -54,7 +54,7 @@ for mpi in openmpi mpich; do
   command -v mpirun.$mpi >/dev/null ||
     apt-get install -y -q "$([ $mpi = mpich ] && echo mpich || echo openmpi-bin)" \
       >/dev/null 2>&1 ||
-    left_out+=("tasks that mpirun of $mpi starts: it cannot be installed")
+    left_out+=("tasks that mpirun of $mpi starts, and sums by its MPI: it cannot be installed")
 done
 command -v "${HEADRACE_TORCHRUN:-torchrun}" >/dev/null ||
   left_out+=("tasks that torchrun starts: there is none, HEADRACE_TORCHRUN names none")

@@ -52,6 +52,7 @@ class Introduced : public ServerCall {
   const Metadata& metadata() const override { return call_->metadata(); }
   std::string peer() const override { return call_->peer(); }
   Clock::time_point deadline() const override { return call_->deadline(); }
+  bool MayWait() override { return call_->MayWait(); }
   void OnCancel(std::function<void()> f) override {
     call_->OnCancel(std::move(f));
   }

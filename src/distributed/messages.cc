@@ -103,11 +103,16 @@ void Calls::End(Shared& shared, const Answer& answer, const Read& read) {
   {
     MutexLock lock(shared.mutex);
     --shared.reading;
-    shared.changed.NotifyAll();
+    if (s.ok()) --shared.left;
   }
-  if (!s.ok()) Fail(shared, s);
-  MutexLock lock(shared.mutex);
-  --shared.left;
+  // Behind the lock: who is woken within it waits for it once more.
+  shared.changed.NotifyAll();
+  if (s.ok()) return;
+  Fail(shared, s);
+  {
+    MutexLock lock(shared.mutex);
+    --shared.left;
+  }
   shared.changed.NotifyAll();
 }
 

@@ -33,8 +33,17 @@ Method AtOnce(F f) {
   };
 }
 
-// One that may work or wait, on a thread of its own, which stops when the
-// caller is gone: f(CallScope&, Request, Response*).
+// Runs `job`, which may work or wait, on this thread of the transport where
+// that does without it, so that no other one has to be woken; else on a thread
+// of its own.
+inline Status RunWhereItMayWait(ServerCall& call, std::function<void()> job) {
+  if (!call.MayWait()) return RunOnOwnThread(std::move(job));
+  job();
+  return OkStatus();
+}
+
+// One that may work or wait, and stops when the caller is gone:
+// f(CallScope&, Request, Response*).
 template <typename Request, typename Response, typename F>
 Method OnThread(F f) {
   return [f](std::shared_ptr<ServerCall> call, const Bytes& bytes) {
@@ -44,14 +53,16 @@ Method OnThread(F f) {
     }
     CallScope scope{call, std::make_shared<CancellationToken>()};
     call->OnCancel([token = scope.token] { token->Cancel(); });
-    const Status begun = RunOnOwnThread([f, scope, request]() mutable {
-      const StopScope stop(scope.token.get());
-      Response response;
-      const Status s = Guarded(
-          "a method", [&] { return f(scope, std::move(*request), &response); });
-      scope.call->Finish(
-          AnswerOf(s, s.ok() ? WriteMessage(response) : Bytes()));
-    });
+    const Status begun =
+        RunWhereItMayWait(*call, [f, scope, request]() mutable {
+          const StopScope stop(scope.token.get());
+          Response response;
+          const Status s = Guarded("a method", [&] {
+            return f(scope, std::move(*request), &response);
+          });
+          scope.call->Finish(
+              AnswerOf(s, s.ok() ? WriteMessage(response) : Bytes()));
+        });
     if (!begun.ok()) call->Finish(AnswerOf(begun));
   };
 }

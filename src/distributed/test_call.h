@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/mutex.h"
 #include "distributed/messages.h"
@@ -24,7 +25,13 @@ class TestCall : public ServerCall {
     MutexLock lock(mutex_);
     if (!answer_) cancel_ = std::move(f);
   }
-  void Send(Bytes, std::function<void(bool)> sent) override { sent(false); }
+  void Send(Bytes part, std::function<void(bool)> sent) override {
+    {
+      MutexLock lock(mutex_);
+      parts_.push_back(std::move(part));
+    }
+    sent(true);
+  }
   void Finish(Answer answer) override {
     std::function<void()> over;  // ends behind the lock
     MutexLock lock(mutex_);
@@ -46,6 +53,10 @@ class TestCall : public ServerCall {
     MutexLock lock(mutex_);
     return answer_.has_value();
   }
+  std::vector<Bytes> parts() const {
+    MutexLock lock(mutex_);
+    return parts_;
+  }
   // Waits for it.
   Answer answer() {
     MutexLock lock(mutex_);
@@ -57,6 +68,7 @@ class TestCall : public ServerCall {
   const Metadata metadata_{};
   mutable Mutex mutex_;
   CondVar changed_;
+  std::vector<Bytes> parts_ ABSL_GUARDED_BY(mutex_);
   std::optional<Answer> answer_ ABSL_GUARDED_BY(mutex_);
   std::function<void()> cancel_ ABSL_GUARDED_BY(mutex_);
 };

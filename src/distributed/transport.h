@@ -29,7 +29,7 @@ namespace headrace::distributed {
 
 // Raised with each change of this header: the library of gRPC's transport that
 // is loaded must be of the same.
-inline constexpr int kTransportInterface = 4;
+inline constexpr int kTransportInterface = 5;
 
 // Names in lower case, as HTTP/2 has them; a name that ends in "-bin" may have
 // any bytes for its value.
@@ -99,6 +99,9 @@ class ServerCall {
   virtual const Metadata& metadata() const = 0;
   virtual std::string peer() const = 0;  // its address
   virtual Clock::time_point deadline() const = 0;
+  // To be asked on the thread that the method was called on: whether the method
+  // may work or wait there until it returns. Else it must not.
+  virtual bool MayWait() { return false; }
   // Called once, at once where that has happened: the caller is gone or its
   // deadline has passed before the answer was sent. The last one set counts.
   virtual void OnCancel(std::function<void()> f) = 0;

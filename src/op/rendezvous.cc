@@ -77,8 +77,10 @@ Status Receive(Rendezvous& rendezvous, const RendezvousKey& key,
     if (there) return OkStatus();
     const auto word = std::make_shared<Word>();
     rendezvous.Await(key, [word] {
-      MutexLock lock(word->mutex);
-      word->came = true;
+      {
+        MutexLock lock(word->mutex);
+        word->came = true;
+      }
       word->changed.NotifyAll();
     });
     while (true) {

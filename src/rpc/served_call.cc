@@ -76,15 +76,6 @@ ServedCall::~ServedCall() {
   if (shared_.calls.empty()) shared_.call_gone.NotifyAll();
 }
 
-void ServedCall::Serve(grpc::ServerCompletionQueue& queue) {
-  void* tag;
-  bool ok;
-  while (queue.Next(&tag, &ok)) {
-    const RpcEvent& event = *static_cast<RpcEvent*>(tag);
-    (event.call->*event.happened)(ok);
-  }
-}
-
 void ServedCall::Come(bool ok) {
   if (!ok) {  // the server stops; nothing else will be told of this one
     delete this;
@@ -191,7 +182,9 @@ void ServedCall::Watch() {
 }
 
 void ServedCall::HasWritten(bool ok) {
-  if (state_) return state_->Written(ok);
+  // This may be deleted as soon as the state has ended the call.
+  if (const std::shared_ptr<CallState> state = state_)
+    return state->Written(ok);
   if (!ok) return Finish(Cancelled("the client went away"));
   if (method_->chat) return Read();
   Watch();
@@ -218,7 +211,7 @@ void ServedCall::Finish(const Status& s, const std::string& details) {
 void ServedCall::Gone(bool) {
   gone_ = true;
   // Also told of calls that ended well.
-  if (state_ && context_.IsCancelled()) state_->Cancel();
+  if (runs_ && context_.IsCancelled()) state_->Cancel();
   Release();
 }
 

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "base/mutex.h"
+#include "rpc/event_queue.h"
 #include "rpc/server.h"
 
 namespace headrace {
@@ -19,12 +20,6 @@ class ServedCall;
 class CallState;
 
 inline constexpr char kServerStops[] = "server is shutting down";
-
-// What the queue gives back.
-struct RpcEvent {
-  ServedCall* call;
-  void (ServedCall::*happened)(bool ok);
-};
 
 // What all calls of a server share.
 struct RpcShared {
@@ -51,15 +46,13 @@ struct RpcShared {
   void Abandon();
 };
 
-// From before it comes until it is finished. Its events come on the thread of
-// its queue.
+// From before it comes until it is finished. Its events come on threads of its
+// queue: that its client is gone while another one is looked at, all others one
+// behind the other.
 class ServedCall {
  public:
   ServedCall(RpcShared& shared, grpc::ServerCompletionQueue* queue);
   ~ServedCall();
-
-  // Until the queue is shut down and empty.
-  static void Serve(grpc::ServerCompletionQueue& queue);
 
   // From the thread that stops the server, when their time has passed.
   void Expire();
@@ -73,6 +66,12 @@ class ServedCall {
   grpc::GenericServerContext& context() { return context_; }
 
  private:
+  template <void (ServedCall::*f)(bool)>
+  QueueEvent Event() {
+    return {this,
+            [](void* of, bool ok) { (static_cast<ServedCall*>(of)->*f)(ok); }};
+  }
+
   void Come(bool ok);
   void Read() { stream_.Read(&request_, &read_event_); }
   void HasRead(bool ok);
@@ -103,14 +102,14 @@ class ServedCall {
   std::shared_ptr<RpcCall> handle_;  // of a conversation, between its messages
   std::atomic<bool> runs_{false};    // state_ is there
   int64_t seen_ = -1;
-  bool gone_ = false;
-  int ends_ = 2;
-  RpcEvent come_event_{this, &ServedCall::Come};
-  RpcEvent read_event_{this, &ServedCall::HasRead};
-  RpcEvent written_event_{this, &ServedCall::HasWritten};
-  RpcEvent alarm_event_{this, &ServedCall::Rung};
-  RpcEvent finished_event_{this, &ServedCall::Finished};
-  RpcEvent gone_event_{this, &ServedCall::Gone};
+  std::atomic<bool> gone_{false};
+  std::atomic<int> ends_{2};
+  QueueEvent come_event_ = Event<&ServedCall::Come>();
+  QueueEvent read_event_ = Event<&ServedCall::HasRead>();
+  QueueEvent written_event_ = Event<&ServedCall::HasWritten>();
+  QueueEvent alarm_event_ = Event<&ServedCall::Rung>();
+  QueueEvent finished_event_ = Event<&ServedCall::Finished>();
+  QueueEvent gone_event_ = Event<&ServedCall::Gone>();
 };
 
 }  // namespace headrace

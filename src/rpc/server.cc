@@ -10,6 +10,7 @@
 #include "base/cpu_count.h"
 #include "base/net/acceptor.h"
 #include "base/threads.h"
+#include "rpc/event_queue.h"
 #include "rpc/served_call.h"
 
 namespace headrace {
@@ -64,20 +65,23 @@ class GrpcServer : public RpcServer {
     }
     builder.RegisterAsyncGenericService(&shared_.service);
     const int n = options.num_queues > 0 ? options.num_queues : AvailableCpus();
+    std::vector<grpc::ServerCompletionQueue*> plain;
     for (int i = 0; i < n; ++i) {
-      queues_.push_back(builder.AddCompletionQueue());
+      auto queue = builder.AddCompletionQueue();
+      plain.push_back(queue.get());
+      queues_.push_back(std::make_shared<EventQueue>(std::move(queue)));
     }
     server_ = builder.BuildAndStart();
     if (!server_) {
-      for (auto& queue : queues_) Drain(*queue);
+      for (auto& queue : queues_) queue->Stop();
       return Unavailable("gRPC's server does not start");
     }
-    for (auto& queue : queues_) {
-      // Several calls may come before the first is looked at.
-      for (int i = 0; i < kWaiting; ++i) new ServedCall(shared_, queue.get());
-      HR_ASSIGN_OR_RETURN(threads_.emplace_back(), threads::Start([&queue] {
-                            ServedCall::Serve(*queue);
-                          }));
+    for (const auto& queue : queues_) {
+      HR_RETURN_IF_ERROR(queue->AddThreads(options.threads));
+    }
+    // Several calls may come before the first is looked at.
+    for (grpc::ServerCompletionQueue* queue : plain) {
+      for (int i = 0; i < kWaiting; ++i) new ServedCall(shared_, queue);
     }
     most_files_ = RaisedFileLimit() / 4 * 3;
     for (const auto& acceptor : acceptors_) {
@@ -113,16 +117,12 @@ class GrpcServer : public RpcServer {
     if (late.ok()) late->join();
     if (!waits_for_methods_) shared_.Abandon();
     shared_.WaitForCalls();
-    for (auto& queue : queues_) queue->Shutdown();
-    for (size_t i = 0; i < queues_.size(); ++i) {
-      // Where threads ended early, their queues are emptied here.
-      if (i < threads_.size() && threads_[i].joinable()) {
-        threads_[i].join();
-      } else {
-        ServedCall::Serve(*queues_[i]);
-      }
+    if (waits_for_methods_) {
+      for (const auto& queue : queues_) queue->Stop();
     }
+    queues_.clear();
   }
+  std::shared_ptr<EventQueue> queue() const override { return queues_.front(); }
 
  private:
   static constexpr int kWaiting = 8;
@@ -159,20 +159,11 @@ class GrpcServer : public RpcServer {
     connections_->HandleNewConnection(&connection);
   }
 
-  static void Drain(grpc::ServerCompletionQueue& queue) {
-    queue.Shutdown();
-    void* tag;
-    bool ok;
-    while (queue.Next(&tag, &ok)) {
-    }
-  }
-
   std::shared_ptr<grpc::ServerCredentials> credentials_;
   bool waits_for_methods_ = true;
   RpcShared shared_;
-  std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
+  std::vector<std::shared_ptr<EventQueue>> queues_;
   std::unique_ptr<grpc::Server> server_;
-  std::vector<std::thread> threads_;
   std::atomic<bool> stopped_{false};
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections_;
   int most_files_ = 0;

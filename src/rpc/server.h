@@ -1,7 +1,7 @@
 // A gRPC server of bytes: calls in as bytes, answers out as bytes.
 //
-// A completion queue and a thread for each processor. A method is called on the
-// thread that read the request and may answer from any other.
+// A method is called on the thread that read the request and may answer from
+// any other.
 #pragma once
 
 #include <grpcpp/security/server_credentials.h>
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "rpc/event_queue.h"
 
 namespace headrace {
 
@@ -79,6 +80,7 @@ struct RpcOptions {
   std::string address;      // "HOST:PORT" (Acceptor::OnAddress); empty: none
   std::string socket_path;  // a socket of this machine's besides; or empty
   int num_queues = 0;       // 0: one for each processor
+  int threads = 1;          // of each queue
   std::shared_ptr<grpc::ServerCredentials> credentials;  // null: no TLS
   // Of gRPC, by key; values that are whole numbers are given as such.
   std::vector<std::pair<std::string, std::string>> channel_arguments;
@@ -87,7 +89,8 @@ struct RpcOptions {
   int longest_message = INT_MAX;  // that it reads: ResourceExhausted
   // Texts of errors travel in headers, which clients limit; they are cut.
   size_t longest_text = 1024;
-  // Whether Stop waits for calls whose methods do not end them, for ever.
+  // Whether Stop waits for calls whose methods do not end them, for ever, and
+  // for the threads of the queues.
   bool waits_for_methods = true;
 };
 
@@ -99,6 +102,9 @@ class RpcServer {
   // As Stop(now).
   virtual ~RpcServer() = default;
   virtual int port() const = 0;
+  // The first one, for operations of others too: it stays as long as somebody
+  // holds it.
+  virtual std::shared_ptr<EventQueue> queue() const = 0;
   // New calls are refused, those that run are finished until `deadline`, when
   // the rest are stopped and told Unavailable "server is shutting down".
   // Returns when none is left.

@@ -49,6 +49,14 @@ struct WaitingSteps::Shared {
     Status status;
     bool again = false;
   };
+  void Tell(Event event) {
+    {
+      MutexLock lock(mutex);
+      ended.push_back(std::move(event));
+    }
+    changed.NotifyOne();  // who is woken within the lock waits once more
+  }
+
   std::deque<Event> ended ABSL_GUARDED_BY(mutex);
   CancellationToken token;
   StopSources sources = StopSources::OfThisThread();
@@ -75,9 +83,7 @@ void WaitingSteps::Run(Job job) {
     const ProcessorScope placed(shared->processor);
     Status s = Guarded("a step", job.work);
     job.work = nullptr;
-    MutexLock lock(shared->mutex);
-    shared->ended.push_back({std::move(job), std::move(s)});
-    shared->changed.NotifyOne();
+    shared->Tell({std::move(job), std::move(s)});
   };
   // Without a thread the run's own does the work.
   if (!RunOnOwnThread(run).ok()) {
@@ -100,9 +106,7 @@ void WaitingSteps::Await(
   awaited_.insert(key);
   if (cancelled_) return;
   begin([shared = shared_, key] {
-    MutexLock lock(shared->mutex);
-    shared->ended.push_back({{.key = key}, OkStatus(), true});
-    shared->changed.NotifyOne();
+    shared->Tell({{.key = key}, OkStatus(), true});
   });
 }
 

@@ -12,6 +12,7 @@ from headrace.distribute import contexts, cross_device, mirrored, strategy, valu
 from headrace.distribute.options import CommunicationImplementation, ReduceOp
 from headrace.distribute.resolver.launched import default_resolver
 from headrace.distribute.server import Server
+from headrace.framework.settings import logging
 from headrace.function import deferred
 
 _TRAINING = ("chief", "master", "worker")  # jobs whose tasks train, as groups sort them
@@ -85,8 +86,10 @@ class Workers:
                 f"{tasks}"
             )
         self.index = tasks.index(task)
-        self.options = _checked(options)
+        self.options = options
         self._server = _join_cluster(resolver)
+        self._said_nccl = False
+        self._say_without_nccl(options)
         # With numbers as TensorFlow's tasks count.
         ring = options.implementation == CommunicationImplementation.RING
         self.rings = ring and self._may_ring and self._server._core.rings
@@ -123,9 +126,9 @@ class Workers:
             loop, turn, instance = instance
         else:
             loop, turn = _turn()
-        if loop is None:
+        if loop is None or not tf.is_tensor(instance):
             return instance
-        _deferred_of(instance).note = loop
+        _note(instance, loop)
         tell = _headrace.raw_op("_CollectiveTurn")
         return tell(instance_key=instance, turn=turn, group_key=self._group, loop=loop)
 
@@ -141,14 +144,33 @@ class Workers:
                 group_key=self._group,
                 instance_key=instance,
                 timeout_seconds=self.options.timeout_seconds or 0.0,
-                communication_hint="RING" if self.rings else "auto",
+                communication_hint="RING" if self.rings else self._hint(),
+            )
+
+    def _hint(self):
+        asked = self.options.implementation == CommunicationImplementation.NCCL
+        return "NCCL" if asked else "auto"
+
+    def _say_without_nccl(self, options):
+        """Says once, where NCCL is asked for and is not there, what is missing: tensors
+        then go as they do without, as TensorFlow's do."""
+        asked = options.implementation == CommunicationImplementation.NCCL
+        if not asked or self._said_nccl:
+            return
+        self._said_nccl = True
+        if missing := self._server._core.nccl_missing:
+            logging.warning(
+                "Enabled NCCL communication but no GPUs detected/specified. (%s)",
+                missing,
             )
 
     @contextlib.contextmanager
     def using(self, options):
         """A context whose collectives go by other options; None: by the same."""
         kept = self.options
-        self.options = kept if options is None else _checked(options)
+        if options is not None:
+            self._say_without_nccl(options)
+            self.options = options
         try:
             yield
         finally:
@@ -282,22 +304,11 @@ class _Following:
         return self._workers._in_turn(number)
 
 
-def _deferred_of(number):
-    """What stands for a number in the function that is being traced."""
-    graph = deferred.graph_being_traced()
-    return next(
-        d
-        for d in graph.deferred.values()
-        if any(t._id == number._id for t in d.tensors)
-    )
-
-
-def _checked(options):
-    if options.implementation == CommunicationImplementation.NCCL:
-        raise errors.UnimplementedError._of(
-            "CommunicationImplementation.NCCL: workers talk over TCP here, by RING"
-        )
-    return options
+def _note(number, loop):
+    """Notes in which loop of the function that is being traced a number is used."""
+    for d in deferred.graph_being_traced().deferred.values():
+        if any(t._id == number._id for t in d.tensors):
+            d.note = loop
 
 
 def _sendable(value, bools=False):

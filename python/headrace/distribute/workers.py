@@ -29,7 +29,6 @@ class MultiWorkerMirroredStrategy(strategy.Strategy):
     Raises:
       ValueError: for other options, and where the resolver does not say which worker this
         is.
-      UnimplementedError: for NCCL between several workers.
       errors.OpError: where this worker cannot listen at its address.
     """
 

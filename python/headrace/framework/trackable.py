@@ -6,6 +6,7 @@ keep its child: Python objects keep each other.
 
 import contextlib
 import threading
+import weakref
 
 from headrace._load import _headrace
 from headrace.context import stack
@@ -414,6 +415,14 @@ class AutoTrackable(Trackable):
         return data_structures.NoDependency(value)
 
 
+_holders = weakref.WeakValueDictionary()  # handle id -> TrackableResource
+
+
+def holder_of(handle):
+    """The object that said that it holds that resource; None where none did."""
+    return _holders.get(handle._id)
+
+
 class TrackableResource(Trackable):
     """An object that holds a resource of the engine (a table, say).
 
@@ -436,6 +445,11 @@ class TrackableResource(Trackable):
 
     def _destroy_resource(self):
         """Frees the resource; it ends with its last handle in any case."""
+
+    def _hold(self, handle):
+        """Tells holder_of() of a handle that lies in this process."""
+        if isinstance(handle, _headrace.EagerTensor):
+            _holders[handle._id] = self
 
     @property
     def resource_handle(self):

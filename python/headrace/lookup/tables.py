@@ -1,5 +1,7 @@
 """tf.lookup: tables from keys to values."""
 
+import weakref
+
 from headrace._load import _headrace, raw
 from headrace.context import stack
 from headrace.context.properties import read_only
@@ -244,6 +246,29 @@ class StaticHashTable(_Table):
         self._made_handle = self._make("AnonymousHashTable", "HashTableV2")
         self._init_op = self._initializer.initialize(self)
         self._collect()
+        self._hold(self._made_handle)
+
+    _task_key = property(lambda self: f"table_{self._number}_{id(self)}")
+
+    def _on_task(self, task):
+        """The handle of a copy on a task of a cluster, which is made and filled when a
+        function first uses it there."""
+        key = self._task_key
+        handle, fill = task.resource(key, lambda: self._copy(task, key))
+        if task.users.get(key) is None:
+            task.run([], [fill])
+            task.users[key] = self._number
+            weakref.finalize(self, task.leave, key).atexit = False
+        return handle
+
+    def _copy(self, task, key):
+        with stack.entering(None):
+            keys, values = self.export()
+            contents = [(x.numpy(), x.dtype) for x in (keys, values)]
+        named, attrs = self._made_as
+        handle = _raw(named, shared_name=key, container=task.container, **attrs)
+        keys, values = (conversion.convert_to_tensor(*x) for x in contents)
+        return handle, raw.LookupTableImportV2(handle, keys, values)._node
 
     def _initialize(self):
         """Fills the table, where a saved model is loaded."""

@@ -4,10 +4,14 @@ import contextlib
 import glob
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
+
+import pytest
 
 SOON = 90  # seconds: for a machine that does much else
 
@@ -26,6 +30,33 @@ def launched(program, folder, steps, *options):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(launcher.pid, signal.SIGKILL)
         launcher.wait()
+
+
+# Variables of launchers, under one of which a test may run itself.
+NAMES = re.compile(
+    "TF_CONFIG|RANK|WORLD_SIZE|LOCAL_.*|MASTER_.*|TORCHELASTIC_.*|OMPI_.*|PMIX_.*|PMI_.*|"
+    "MPI_.*|SLURM_(?!CONF).*|HEADRACE_MEETING"
+)
+
+
+def launch(*command, **more):
+    """What comes of another launcher, without such variables but those in `more`; the test
+    is skipped where the launcher is not installed."""
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not installed")
+    kept = {k: v for k, v in os.environ.items() if not NAMES.fullmatch(k)}
+    return subprocess.run(
+        command, env=kept | more, capture_output=True, text=True, timeout=240
+    )
+
+
+def mpirun(mpi, count, *command, **more):
+    """What comes of mpirun of "openmpi" or "mpich"."""
+    options = []
+    if mpi == "openmpi":
+        options = ["--oversubscribe"]
+        more |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return launch(f"mpirun.{mpi}", *options, "-n", str(count), *command, **more)
 
 
 def children_of(process):

@@ -1,5 +1,6 @@
 """MultiWorkerMirroredStrategy of several processes."""
 
+import os
 import re
 import signal
 
@@ -130,5 +131,16 @@ def test_who_is_no_worker():
         of(())
     with pytest.raises(ValueError, match="none of the workers"):
         of(("", "ps", 0))
-    with pytest.raises(tf.errors.UnimplementedError, match="NCCL"):
-        of(("", "worker", 0), implementation="NCCL")
+
+
+@pytest.mark.skipif(os.path.exists("/dev/nvidiactl"), reason="there is a GPU")
+def test_nccl_without_a_gpu():
+    """It is said, and tensors go as they do without."""
+    for got in run("nccl", 2):
+        assert got["sum"] == 3.0 and got["traced"] == 4.0
+        said = [s for s in got["said"] if "NCCL" in s]
+        assert said and all(
+            s.startswith("Enabled NCCL communication but no GPUs detected/specified. (")
+            and ("NVIDIA's driver cannot be loaded (libcuda.so.1" in s or "no GPU" in s)
+            for s in said
+        ), got["said"]

@@ -1,6 +1,7 @@
 """What workers of MultiWorkerMirroredStrategy run in the tests; each prints what it found."""
 
 import json
+import logging
 import os
 import sys
 import time
@@ -216,6 +217,49 @@ def stall(worker):
     strategy.reduce("SUM", 1.0, axis=None)
     if worker == strategy.num_replicas_in_sync - 1:
         time.sleep(6)
+    return _error(lambda: strategy.reduce("SUM", tf.ones([2]), axis=None))
+
+
+def nccl(worker):
+    """Sums that ask for NCCL, and what is said of it."""
+    said = []
+    handler = logging.Handler()
+    handler.emit = lambda record: said.append(record.getMessage())
+    tf.get_logger().addHandler(handler)
+    strategy = strategy_of(
+        implementation=tf.distribute.experimental.CommunicationImplementation.NCCL
+    )
+    total = strategy.reduce("SUM", 1.0 + worker, axis=None)
+
+    @tf.function
+    def traced():
+        context = tf.distribute.get_replica_context()
+        return context.all_reduce("SUM", tf.constant(2.0))
+
+    return {
+        "sum": float(total),
+        "traced": float(strategy.run(traced)),
+        "said": said,
+    }
+
+
+def changing(worker):
+    """A strategy whose workers may change."""
+    del worker
+
+    def train():
+        strategy = tf.distribute.experimental.ElasticStrategy()
+        tf.distribute.experimental.ElasticState(strategy).run(lambda: None)
+
+    return _error(train)
+
+
+def early(worker):
+    """The last worker fails by itself."""
+    strategy = strategy_of()
+    strategy.reduce("SUM", 1.0, axis=None)
+    if worker == strategy.num_replicas_in_sync - 1:
+        raise ValueError("this one ends early")
     return _error(lambda: strategy.reduce("SUM", tf.ones([2]), axis=None))
 
 

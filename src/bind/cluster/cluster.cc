@@ -14,6 +14,7 @@
 #include "bind/python/unlocked.h"
 #include "bind/value/numpy_array.h"
 #include "bind/value/tensor_object.h"
+#include "distributed/nccl/nccl_library.h"
 #include "distributed/task/process.h"
 #include "ops/collective/collective.h"
 
@@ -197,11 +198,14 @@ class ServerCore {
     RunUnlocked([&] { return server_->Join(); });
   }
   // Collectives of this process go by this task from now on.
-  void UseCollectives() {
-    UseCollectiveEngine(server_->worker()->collectives());
-  }
+  void UseCollectives() { UseCollectiveEngine(server_->worker()->engine()); }
   // Whether groups may go by TensorFlow's messages (distributed/ring/ring.h).
   bool Rings() { return server_->worker()->collectives()->rings(); }
+  // Why no collective of this process can go by NCCL; "": nothing is missing.
+  std::string NcclMissing() {
+    return std::string(
+        distributed::NcclLibrary::OfProcess().status().message());
+  }
   // Waits for these tasks, pairs of job and index.
   void Coordinate(const std::vector<std::pair<std::string, int>>& tasks) {
     RunUnlocked([&] {
@@ -223,8 +227,16 @@ class ServerCore {
     search.fewest = fewest;
     search.all_within = MillisecondsOf(all_within);
     search.timeout = MillisecondsOf(timeout);
-    const headrace::Generation found = RunUnlocked(
-        [&] { return server_->worker()->collectives()->Regroup(search); });
+    const auto regroup = [&]() -> StatusOr<headrace::Generation> {
+      HR_ASSIGN_OR_RETURN(const auto carrier, distributed::CarrierOfProcess());
+      if (carrier == distributed::Carrier::kMpi) {
+        return FailedPrecondition(
+            "groups whose members change do not go by MPI, whose processes are "
+            "the same for good: unset HEADRACE_COLLECTIVES");
+      }
+      return server_->worker()->collectives()->Regroup(search);
+    };
+    const headrace::Generation found = RunUnlocked(regroup);
     nb::list devices;
     for (const std::string& device : found.devices()) devices.append(device);
     return nb::make_tuple(found.number(), devices);
@@ -270,6 +282,7 @@ void AddCluster(nb::module_& m) {
       .def("join", &ServerCore::Join)
       .def("use_collectives", &ServerCore::UseCollectives)
       .def_prop_ro("rings", &ServerCore::Rings)
+      .def_prop_ro("nccl_missing", &ServerCore::NcclMissing)
       .def("coordinate", &ServerCore::Coordinate)
       .def("regroup", &ServerCore::Regroup)
       .def("group_status", &ServerCore::GroupStatus)

@@ -7,10 +7,9 @@ namespace {
 
 using What = Move::What;
 
-// gRPC sends messages of a megabyte fastest; a stream is cut into some parts,
-// so that parts are worked on while others are on their way.
-constexpr int64_t kLongestPart = 1 << 20, kShortestPart = 64 << 10,
-                  kPartsAChunk = 4;
+// A stream is cut into some parts, so that parts are worked on while others are
+// on their way.
+constexpr int64_t kShortestPart = 64 << 10, kPartsAChunk = 4;
 
 int64_t PartOf(Range range, int64_t element) {
   const int64_t part =

@@ -57,6 +57,9 @@ class Moves {
 // take as long for a sum either way (benchmarks/collective.py).
 inline constexpr size_t kSwapped = 256 << 10;
 
+// gRPC sends messages of a megabyte fastest.
+inline constexpr int64_t kLongestPart = 1 << 20;
+
 // Whether a member's bytes are swapped as one part with each other; more go
 // round or in streams.
 bool GoesAtOnce(size_t bytes, int size);

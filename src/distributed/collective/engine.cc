@@ -30,24 +30,31 @@ Status AbortedBy(const Status& why) {
                              "operation. Restart your program to reset."));
 }
 
-// As much of a call as a peer tells of its own.
-StatusOr<CollectiveCall> CallOf(const CollectiveHeader& header) {
-  CollectiveCall call;
-  call.kind = static_cast<CollectiveKind>(header.kind());
-  call.member.group_key = header.group_key();
-  call.instance_key = header.instance_key();
-  call.dtype = static_cast<DType>(header.dtype());
-  HR_ASSIGN_OR_RETURN(call.shape,
-                      Shape::Make(std::vector<int64_t>(header.dims().begin(),
-                                                       header.dims().end())));
-  call.merge_op = header.merge_op();
-  call.final_op = header.final_op();
-  return call;
-}
-
 void RunAll(const std::vector<std::function<void()>>& then) {
   for (const auto& f : then) f();
 }
+
+// A turn whose peers are reached over channels.
+class TurnOverChannels : public Side {
+ public:
+  using ChannelOf = std::function<std::shared_ptr<Channel>(int rank)>;
+  TurnOverChannels(std::shared_ptr<Turn> turn, ChannelOf channel_of)
+      : turn_(std::move(turn)), channel_of_(std::move(channel_of)) {}
+  void Give(int to, Bytes part, bool last) override {
+    turn_->Give(to, std::move(part), last);
+  }
+  void Ask(int from, bool swaps, Bytes payload) override {
+    channels_.push_back(channel_of_(from));
+    turn_->Ask(from, *channels_.back(), swaps, std::move(payload));
+  }
+  StatusOr<Bytes> Take(int from) override { return turn_->Take(from); }
+  void Leave() override { turn_->Leave(); }
+
+ private:
+  const std::shared_ptr<Turn> turn_;
+  const ChannelOf channel_of_;
+  std::vector<std::shared_ptr<Channel>> channels_;  // that it asked over
+};
 
 }  // namespace
 
@@ -221,6 +228,25 @@ Status RemoteCollectives::JoinGroup(const GroupMember& m, GroupRef* group,
   RunAll(then);
   if (s.ok()) Watch(*group, m.group_key, *rank);
   return s;
+}
+
+StatusOr<GroupMembers> RemoteCollectives::MembersOf(const GroupMember& member) {
+  GroupRef group;
+  GroupMembers members;
+  HR_RETURN_IF_ERROR(JoinGroup(member, &group, &members.rank));
+  members.status = [self = shared_from_this(), group] {
+    MutexLock lock(self->mutex_);
+    return self->StatusOfGroup(*group);
+  };
+  members.end = [self = shared_from_this(), group, key = member.group_key,
+                 rank = members.rank](const Status& why) {
+    self->EndGroup(group, key, why, rank, kNoGrace);
+  };
+  MutexLock lock(mutex_);
+  members.group = group->id;
+  members.names = group->names;
+  members.devices = group->devices;
+  return members;
 }
 
 Status RemoteCollectives::Join(const GroupMember& member) {
@@ -465,19 +491,18 @@ StatusOr<Tensor> RemoteCollectives::Run(const CollectiveCall& call) {
                         CollectiveResults(call, {call.input}));
     return std::move(results[0]);
   }
-  std::vector<std::shared_ptr<Channel>> channels(group->size);
   bool began = false;
-  Meeting meeting{call, rank, static_cast<int>(group->size),
-                  [&](int step, std::set<int> askers) {
-                    auto turn = Begin(group, call, rank, step, askers,
-                                      /*came=*/nullptr);
-                    began = began || turn.ok();
-                    return turn;
-                  },
-                  [&](int of) -> Channel& {
-                    channels[of] = ChannelTo(group->devices[of]);
-                    return *channels[of];
-                  }};
+  const Meeting meeting{
+      call, rank, static_cast<int>(group->size),
+      [&](int step, std::set<int> askers) -> StatusOr<std::shared_ptr<Side>> {
+        HR_ASSIGN_OR_RETURN(auto turn,
+                            Begin(group, call, rank, step, std::move(askers),
+                                  /*came=*/nullptr));
+        began = true;
+        return std::make_shared<TurnOverChannels>(std::move(turn), [&](int of) {
+          return ChannelTo(group->devices[of]);
+        });
+      }};
   for (const DeviceName& device : group->devices) {
     if (ChannelTo(device)) continue;
     return InvalidArgument("No worker known as ", device.ToString());
@@ -492,12 +517,8 @@ StatusOr<Tensor> RemoteCollectives::Run(const CollectiveCall& call) {
 
 void RemoteCollectives::Disagree(Group& group, Status why,
                                  const Arrival& arrival, Ending* then) {
-  why = Status(
-      why.code(),
-      absl::StrCat(why.message(), " (",
-                   MemberText(*group.names, arrival.header.to()), " and ",
-                   MemberText(*group.names, arrival.header.from()),
-                   " do not agree)"));
+  why = DisagreeError(why, *group.names, arrival.header.to(),
+                      arrival.header.from());
   then->push_back([call = arrival.call, why] { call->Finish(AnswerOf(why)); });
   End(group, arrival.header.group_key(), why, arrival.header.to(),
       /*tells=*/true, kNoGrace, then);

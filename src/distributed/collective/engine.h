@@ -39,6 +39,18 @@ struct RemoteCollectivesOptions {
   bool rings = false;
 };
 
+// Of a group whose members have all come.
+struct GroupMembers {
+  uint64_t group = 0;                        // a number that only members know
+  int rank = 0;                              // of the one that asks
+  std::shared_ptr<const MemberNames> names;  // by rank, as their devices
+  std::vector<DeviceName> devices;
+  // Why what is under way fails; OK where it goes on.
+  std::function<Status()> status;
+  // Ends the group for all members: one fails, and others would wait for it.
+  std::function<void(const Status&)> end;
+};
+
 // Thread-safe.
 class RemoteCollectives
     : public CollectiveEngine,
@@ -58,6 +70,10 @@ class RemoteCollectives
   void TellTurn(const GroupMember& member, int64_t instance_key,
                 const LoopTurn& turn) override;
   void Abort(const Status& why) override;
+
+  // For engines that carry tensors otherwise (mpi, nccl): the members of a
+  // group, once all have joined, as Join waits for them.
+  StatusOr<GroupMembers> MembersOf(const GroupMember& member);
 
   // Makes the group anew with those who seek the same (membership.h): what was
   // under way in it ends. The generation that this task is in.

@@ -49,6 +49,55 @@ std::string CallText(const CollectiveCall& call) {
       ", group ", call.member.group_key, ", instance ", ShownInstance(call));
 }
 
+Status LateError(const MemberNames& names, const CollectiveCall& call, int rank,
+                 int from, std::chrono::duration<double> waited,
+                 int64_t parts) {
+  return absl::DeadlineExceededError(absl::StrCat(
+      "Collective has timed out during execution: ", MemberText(names, rank),
+      " waited ", absl::StrFormat("%.1f", waited.count()), " s for ",
+      MemberText(names, from), ", which sent ", parts, " parts, in ",
+      CallText(call)));
+}
+
+Status DisagreeError(const Status& why, const MemberNames& names, int one,
+                     int other) {
+  return Status(
+      why.code(),
+      absl::StrCat(why.message(), " (", MemberText(names, one), " and ",
+                   MemberText(names, other), " do not agree)"));
+}
+
+CollectiveHeader HeaderOf(const CollectiveCall& call, uint64_t group, int from,
+                          int to, int step) {
+  CollectiveHeader header;
+  header.set_group(group);
+  header.set_group_key(static_cast<int32_t>(call.member.group_key));
+  header.set_from(from);
+  header.set_to(to);
+  header.set_instance_key(call.instance_key);
+  header.set_step(step);
+  header.set_kind(static_cast<int>(call.kind));
+  header.set_dtype(static_cast<int>(call.dtype));
+  for (const int64_t d : call.shape.dims()) header.add_dims(d);
+  header.set_merge_op(call.merge_op);
+  header.set_final_op(call.final_op);
+  return header;
+}
+
+StatusOr<CollectiveCall> CallOf(const CollectiveHeader& header) {
+  CollectiveCall call;
+  call.kind = static_cast<CollectiveKind>(header.kind());
+  call.member.group_key = header.group_key();
+  call.instance_key = header.instance_key();
+  call.dtype = static_cast<DType>(header.dtype());
+  HR_ASSIGN_OR_RETURN(call.shape,
+                      Shape::Make(std::vector<int64_t>(header.dims().begin(),
+                                                       header.dims().end())));
+  call.merge_op = header.merge_op();
+  call.final_op = header.final_op();
+  return call;
+}
+
 Bytes WithHeader(const CollectiveHeader& header, Bytes payload) {
   std::string text = header.SerializeAsString();
   std::string size;
@@ -174,18 +223,8 @@ void Turn::Arrive(int from, std::shared_ptr<ServerCall> call, Bytes payload,
 }
 
 void Turn::Ask(int from, Channel& channel, bool swaps, Bytes payload) {
-  CollectiveHeader header;
-  header.set_group(options_.group);
-  header.set_group_key(static_cast<int32_t>(call().member.group_key));
-  header.set_from(options_.rank);
-  header.set_to(from);
-  header.set_instance_key(call().instance_key);
-  header.set_step(options_.step);
-  header.set_kind(static_cast<int>(call().kind));
-  header.set_dtype(static_cast<int>(call().dtype));
-  for (const int64_t d : call().shape.dims()) header.add_dims(d);
-  header.set_merge_op(call().merge_op);
-  header.set_final_op(call().final_op);
+  const CollectiveHeader header =
+      HeaderOf(call(), options_.group, options_.rank, from, options_.step);
   CallOptions options;
   // Whether parts come in time is looked at part by part.
   constexpr std::chrono::hours kAllParts{24};
@@ -254,15 +293,10 @@ void Turn::Ended(int from, const Answer& answer, bool swaps) {
 }
 
 Status Turn::Late(int from, Clock::time_point since) const {
-  const std::chrono::duration<double> waited = Clock::now() - since;
   const auto in = in_.find(from);
   const int64_t parts = in == in_.end() ? 0 : in->second.taken;
-  return absl::DeadlineExceededError(
-      absl::StrCat("Collective has timed out during execution: ",
-                   MemberText(*options_.names, options_.rank), " waited ",
-                   absl::StrFormat("%.1f", waited.count()), " s for ",
-                   MemberText(*options_.names, from), ", which sent ", parts,
-                   " parts, in ", CallText(call())));
+  return LateError(*options_.names, call(), options_.rank, from,
+                   Clock::now() - since, parts);
 }
 
 StatusOr<Bytes> Turn::Take(int from) {

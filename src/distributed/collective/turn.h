@@ -127,6 +127,22 @@ std::string MemberText(const MemberNames& names, int rank);
 // "all-reduce of float[2,3], group 1, instance 4".
 std::string CallText(const CollectiveCall& call);
 
+// DeadlineExceeded of a member that waited for another's part; `parts` came
+// before it.
+Status LateError(const MemberNames& names, const CollectiveCall& call, int rank,
+                 int from, std::chrono::duration<double> waited, int64_t parts);
+
+// Why two members' calls that meet do not agree, as CheckAgreement says it,
+// with both members.
+Status DisagreeError(const Status& why, const MemberNames& names, int one,
+                     int other);
+
+// What rank `from` tells rank `to` of its call, in a group of that number.
+CollectiveHeader HeaderOf(const CollectiveCall& call, uint64_t group, int from,
+                          int to, int step);
+// As much of a call as a peer tells of its own.
+StatusOr<CollectiveCall> CallOf(const CollectiveHeader& header);
+
 // Who asks whom for what, and the bytes behind it.
 Bytes WithHeader(const CollectiveHeader& header, Bytes payload);
 // InvalidArgument where there is none.

@@ -12,13 +12,13 @@ namespace {
 // Ends a turn for its member, whatever became of it.
 class TurnScope {
  public:
-  explicit TurnScope(std::shared_ptr<Turn> turn) : turn_(std::move(turn)) {}
+  explicit TurnScope(std::shared_ptr<Side> turn) : turn_(std::move(turn)) {}
   ~TurnScope() { turn_->Leave(); }
   TurnScope(const TurnScope&) = delete;
-  Turn* operator->() const { return turn_.get(); }
+  Side* operator->() const { return turn_.get(); }
 
  private:
-  const std::shared_ptr<Turn> turn_;
+  const std::shared_ptr<Side> turn_;
 };
 
 // --- at once ---
@@ -36,7 +36,7 @@ StatusOr<std::vector<Bytes>> SwapWithAll(const Meeting& m, const Bytes& own) {
     if (move.what == Move::What::kGive) {
       turn->Give(q, own, move.last);
     } else if (move.what == Move::What::kSwap) {
-      turn->Ask(q, m.channel(q), /*swaps=*/true, own);
+      turn->Ask(q, /*swaps=*/true, own);
     } else {
       HR_ASSIGN_OR_RETURN(all[q], turn->Take(q));
     }
@@ -94,10 +94,10 @@ class Ring {
  private:
   using What = Move::What;
 
-  Status Do(Turn& turn, const Move& move) {
+  Status Do(Side& turn, const Move& move) {
     const Range r = move.range;
     if (move.what == What::kAsk) {
-      turn.Ask(move.peer, m_.channel(move.peer), /*swaps=*/false, {});
+      turn.Ask(move.peer, /*swaps=*/false, {});
       return OkStatus();
     }
     if (r.begin == move.chunk.begin) HR_RETURN_IF_ERROR(BeginChunk(move));
@@ -173,7 +173,7 @@ Status Stream(const Meeting& m, int step, Course course, const Source& source,
   for (Move move; moves.Next(&move);) {
     const Range r = move.range;
     if (move.what == Move::What::kAsk) {
-      turn->Ask(move.peer, m.channel(move.peer), /*swaps=*/false, {});
+      turn->Ask(move.peer, /*swaps=*/false, {});
     } else if (move.what == Move::What::kGive) {
       turn->Give(move.peer, source.Part(r.begin, r.size()), move.last);
     } else {

@@ -48,7 +48,8 @@ void EnqueueNext(const Contexts& contexts,
   }
   CallScope scope{call, std::make_shared<CancellationToken>()};
   call->OnCancel([token = scope.token] { token->Cancel(); });
-  const Status begun = RunOnOwnThread([contexts, scope, request]() mutable {
+  const Status begun = RunWhereItMayWait(*call, [contexts, scope,
+                                                 request]() mutable {
     EnqueueResponse response;
     const Status s = Guarded("a method", [&] {
       return Enqueue(*contexts, scope, *request, &response);

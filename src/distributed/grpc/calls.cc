@@ -11,6 +11,8 @@
 namespace headrace::distributed {
 namespace {
 
+constexpr size_t kLargePart = 64 << 10;
+
 // Both count the machine's monotonic clock, which nobody sets.
 gpr_timespec TimeOf(Clock::time_point at) {
   if (at == Clock::time_point::max())
@@ -25,8 +27,10 @@ gpr_timespec TimeOf(Clock::time_point at) {
 class GrpcCall : public ClientCall {
  public:
   GrpcCall(Called called, const CallOptions& options,
-           std::function<void(Answer)> done)
-      : called_(std::move(called)), done_(std::move(done)) {
+           std::shared_ptr<EventQueue> queue, std::function<void(Answer)> done)
+      : called_(std::move(called)),
+        queue_(std::move(queue)),
+        done_(std::move(done)) {
     context_.set_wait_for_ready(options.wait_for_ready);
     context_.set_deadline(TimeOf(options.deadline));
     for (const auto& [key, value] : options.metadata) {
@@ -53,6 +57,7 @@ class GrpcCall : public ClientCall {
 
   const Called called_;
   const Clock::time_point began_ = Clock::now();
+  const std::shared_ptr<EventQueue> queue_;
   std::function<void(Answer)> done_;
   grpc::ClientContext context_;
 };
@@ -63,11 +68,10 @@ class UnaryCall : public GrpcCall {
 
   static std::shared_ptr<ClientCall> Start(std::shared_ptr<UnaryCall> call,
                                            grpc::GenericStub& stub,
-                                           const grpc::ByteBuffer& request,
-                                           grpc::CompletionQueue* queue) {
+                                           const grpc::ByteBuffer& request) {
     call->self_ = call;
     call->reader_ = stub.PrepareUnaryCall(&call->context_, call->called_.path,
-                                          request, queue);
+                                          request, call->queue_->get());
     call->reader_->StartCall();
     call->reader_->Finish(&call->body_, &call->status_, &call->ended_);
     return call;
@@ -86,7 +90,7 @@ class UnaryCall : public GrpcCall {
   std::unique_ptr<grpc::GenericClientAsyncResponseReader> reader_;
   grpc::ByteBuffer body_;
   grpc::Status status_;
-  ClientEvent ended_{
+  QueueEvent ended_{
       this, [](void* of, bool) { static_cast<UnaryCall*>(of)->Ended(); }};
 };
 
@@ -95,20 +99,20 @@ class UnaryCall : public GrpcCall {
 class StreamCall : public GrpcCall {
  public:
   StreamCall(Called called, const CallOptions& options,
+             std::shared_ptr<EventQueue> queue,
              std::function<void(Answer)> done)
-      : GrpcCall(std::move(called), options, std::move(done)),
+      : GrpcCall(std::move(called), options, std::move(queue), std::move(done)),
         on_part_(options.on_part),
         parts_alone_(options.parts_alone) {}
 
   static std::shared_ptr<ClientCall> Start(std::shared_ptr<StreamCall> call,
                                            grpc::GenericStub& stub,
-                                           const grpc::ByteBuffer& request,
-                                           grpc::CompletionQueue* queue) {
+                                           const grpc::ByteBuffer& request) {
     call->self_ = call;
     // The head of the call travels with the request.
     call->context_.set_initial_metadata_corked(true);
-    call->stream_ =
-        stub.PrepareCall(&call->context_, call->called_.path, queue);
+    call->stream_ = stub.PrepareCall(&call->context_, call->called_.path,
+                                     call->queue_->get());
     call->stream_->StartCall(nullptr);
     // Both before any event is looked at.
     const MutexLock lock(call->mutex_);
@@ -162,6 +166,8 @@ class StreamCall : public GrpcCall {
       }
     }
     if (!part) return Advance();
+    // Copying it takes as long as the next one's way.
+    if (part->Length() >= kLargePart) EventQueue::MayWait();
     on_part_(FromBuffer(*part), [self = self_] { self->Next(); });
   }
   void Next() {
@@ -205,7 +211,7 @@ class StreamCall : public GrpcCall {
   }
 
   template <void (StreamCall::*f)()>
-  ClientEvent Event() {
+  QueueEvent Event() {
     return {this, [](void* of, bool) {
               // Kept while it handles what may be its last.
               const Self self = static_cast<StreamCall*>(of)->self_;
@@ -226,13 +232,13 @@ class StreamCall : public GrpcCall {
   bool is_read_ ABSL_GUARDED_BY(mutex_) = false;  // to the end
   bool reads_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_handed_out_ ABSL_GUARDED_BY(mutex_) = false;  // a part
-  ClientEvent begun_ = Event<&StreamCall::Begun>();
-  ClientEvent written_ = Event<&StreamCall::Written>();
-  ClientEvent finished_ = Event<&StreamCall::Finished>();
-  ClientEvent read_{this, [](void* of, bool ok) {
-                      const Self self = static_cast<StreamCall*>(of)->self_;
-                      self->Read(ok);
-                    }};
+  QueueEvent begun_ = Event<&StreamCall::Begun>();
+  QueueEvent written_ = Event<&StreamCall::Written>();
+  QueueEvent finished_ = Event<&StreamCall::Finished>();
+  QueueEvent read_{this, [](void* of, bool ok) {
+                     const Self self = static_cast<StreamCall*>(of)->self_;
+                     self->Read(ok);
+                   }};
 };
 
 class NoCall : public ClientCall {
@@ -245,17 +251,19 @@ class NoCall : public ClientCall {
 std::shared_ptr<ClientCall> StartCall(grpc::GenericStub& stub, Called called,
                                       const Bytes& request,
                                       const CallOptions& options,
-                                      grpc::CompletionQueue* queue,
+                                      std::shared_ptr<EventQueue> queue,
                                       std::function<void(Answer)> done) {
   const grpc::ByteBuffer buffer = ToBuffer(request);
   if (options.on_part) {
-    return StreamCall::Start(std::make_shared<StreamCall>(
-                                 std::move(called), options, std::move(done)),
-                             stub, buffer, queue);
+    return StreamCall::Start(
+        std::make_shared<StreamCall>(std::move(called), options,
+                                     std::move(queue), std::move(done)),
+        stub, buffer);
   }
   return UnaryCall::Start(
-      std::make_shared<UnaryCall>(std::move(called), options, std::move(done)),
-      stub, buffer, queue);
+      std::make_shared<UnaryCall>(std::move(called), options, std::move(queue),
+                                  std::move(done)),
+      stub, buffer);
 }
 
 std::shared_ptr<ClientCall> EndedCall() { return std::make_shared<NoCall>(); }

@@ -13,7 +13,7 @@ struct Called {
 std::shared_ptr<ClientCall> StartCall(grpc::GenericStub& stub, Called called,
                                       const Bytes& request,
                                       const CallOptions& options,
-                                      grpc::CompletionQueue* queue,
+                                      std::shared_ptr<EventQueue> queue,
                                       std::function<void(Answer)> done);
 std::shared_ptr<ClientCall> EndedCall();
 

@@ -50,9 +50,9 @@ grpc::ChannelArguments ArgumentsOf(bool probes) {
 class GrpcChannel : public Channel {
  public:
   GrpcChannel(const std::string& address, const ConnectOptions& options,
-              grpc::CompletionQueue* queue)
+              QueueNow queue_now)
       : address_(address),
-        queue_(queue),
+        queue_now_(std::move(queue_now)),
         has_tls_(!options.tls.empty()),
         doubt_(std::make_shared<Doubt>(address, options.tls)),
         channel_(grpc::CreateCustomChannel(address, CredentialsOf(options.tls),
@@ -72,12 +72,12 @@ class GrpcChannel : public Channel {
       doubt_->Renew();
     }
     if (doubt_->over()) {
-      return StartCall(stub_, {address_, path}, request, options, queue_,
+      return StartCall(stub_, {address_, path}, request, options, queue_now_(),
                        std::move(done));
     }
     const auto call = doubt_->Of(std::move(done));
     auto under_way = StartCall(
-        stub_, {address_, path}, request, options, queue_,
+        stub_, {address_, path}, request, options, queue_now_(),
         [doubt = doubt_, call](Answer a) { doubt->Ended(call, std::move(a)); });
     doubt_->Began(call, under_way, options.wait_for_ready);
     return under_way;
@@ -102,7 +102,7 @@ class GrpcChannel : public Channel {
   }
 
   const std::string address_;
-  grpc::CompletionQueue* const queue_;
+  const QueueNow queue_now_;
   const bool has_tls_;
   const std::shared_ptr<Doubt> doubt_;
   const std::shared_ptr<grpc::Channel> channel_;
@@ -111,19 +111,10 @@ class GrpcChannel : public Channel {
 
 }  // namespace
 
-void ServeClient(grpc::CompletionQueue& queue) {
-  void* tag;
-  bool ok;
-  while (queue.Next(&tag, &ok)) {
-    const ClientEvent& event = *static_cast<ClientEvent*>(tag);
-    event.happened(event.of, ok);
-  }
-}
-
 std::shared_ptr<Channel> ConnectGrpc(const std::string& address,
                                      const ConnectOptions& options,
-                                     grpc::CompletionQueue* queue) {
-  return std::make_shared<GrpcChannel>(address, options, queue);
+                                     QueueNow queue_now) {
+  return std::make_shared<GrpcChannel>(address, options, std::move(queue_now));
 }
 
 }  // namespace headrace::distributed

@@ -5,7 +5,7 @@
 #include <atomic>
 
 #include "base/cpu_count.h"
-#include "base/threads.h"
+#include "base/mutex.h"
 #include "distributed/grpc/channel.h"
 #include "distributed/grpc/fork.h"
 #include "distributed/grpc/listener.h"
@@ -22,27 +22,34 @@ std::atomic<bool> has_forked{false};
 class GrpcTransport : public Transport {
  public:
   Status Start() {
-    const int n = std::clamp(AvailableCpus(), 1, kMostThreads);
-    for (int i = 0; i < n; ++i) {
-      StatusOr<std::thread> thread =
-          StartThread([this] { ServeClient(queue_); });
-      if (!thread.ok() && i == 0) return thread.status();
-      // They live as long as the process.
-      if (thread.ok()) thread->detach();
-    }
-    return OkStatus();
+    MutexLock lock(mutex_);
+    queue_ =
+        std::make_shared<EventQueue>(std::make_unique<grpc::CompletionQueue>());
+    return queue_->AddThreads(std::clamp(AvailableCpus(), 2, kMostThreads));
   }
   std::shared_ptr<Channel> Connect(const std::string& address,
                                    const ConnectOptions& options) override {
-    return ConnectGrpc(address, options, &queue_);
+    return ConnectGrpc(address, options, [this] {
+      MutexLock lock(mutex_);
+      return queue_;
+    });
   }
   std::unique_ptr<Listener> Listen(ListenOptions options,
                                    std::string* error) override {
-    return ListenGrpc(std::move(options), error);
+    std::shared_ptr<EventQueue> queue;
+    std::unique_ptr<Listener> listener =
+        ListenGrpc(std::move(options), error, &queue);
+    // Behind the swap, the threads of the queue before end with its last call.
+    MutexLock lock(mutex_);
+    if (listener) queue_.swap(queue);
+    return listener;
   }
 
  private:
-  grpc::CompletionQueue queue_;
+  // gRPC has one thread of all queues bring events in, and wakes another where
+  // they are of another queue. So calls and the listener have the same.
+  Mutex mutex_;
+  std::shared_ptr<EventQueue> queue_ ABSL_GUARDED_BY(mutex_);
 };
 
 Transport* Make(const char* interface, std::string* error) {

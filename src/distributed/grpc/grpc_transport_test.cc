@@ -135,6 +135,50 @@ std::string AddressOf(const OtherProcess& server) {
   return absl::StrCat("127.0.0.1:", absl::StripAsciiWhitespace(server.said()));
 }
 
+// As many as wait, others are answered: those for which no thread of the
+// transport is left are told so.
+TEST(GrpcTransport, MethodsThatWaitHoldNobodyUp) {
+  constexpr int kCalls = 40;
+  std::atomic<int> here{0}, elsewhere{0};
+  std::atomic<bool> goes_on{false};
+  ListenOptions options = Echo();
+  options.methods["/t.S/Work"] = [&](const std::shared_ptr<ServerCall>& call,
+                                     const Bytes&) {
+    const auto work = [&goes_on, call] {
+      while (!goes_on) std::this_thread::sleep_for(milliseconds(1));
+      call->Finish(Answer());
+    };
+    if (call->MayWait()) {
+      EXPECT_TRUE(call->MayWait());  // as often as it is asked
+      ++here;
+      work();
+    } else {
+      ++elsewhere;
+      std::thread(work).detach();
+    }
+  };
+  std::string error;
+  const auto listener = Grpc().Listen(std::move(options), &error);
+  ASSERT_NE(listener, nullptr) << error;
+  const auto channel = Grpc().Connect(
+      "127.0.0.1:" + std::to_string(listener->port()), ConnectOptions());
+  std::atomic<int> ended{0};
+  for (int i = 0; i < kCalls; ++i) {
+    channel->Start("/t.S/Work", Bytes(), Within(seconds(60)),
+                   [&ended](const Answer& answer) {
+                     EXPECT_EQ(answer.code, 0);
+                     ++ended;
+                   });
+  }
+  while (here + elsewhere < kCalls) std::this_thread::yield();
+  EXPECT_GT(here, 0);
+  EXPECT_GT(elsewhere, 0);
+  EXPECT_EQ(Ask(*channel).code, 0);
+  EXPECT_EQ(ended, 0);
+  goes_on = true;
+  while (ended < kCalls) std::this_thread::yield();
+}
+
 TEST(GrpcTransport, AServerThatIsKilled) {
   OtherProcess server("Serves");
   const auto channel = Grpc().Connect(AddressOf(server), {});

@@ -18,6 +18,10 @@ namespace {
 constexpr size_t kLongestText = 3072, kLongestDetails = 3072;
 // How often clients may ask whether the server is there.
 constexpr int kShortestProbeMs = 1000;
+// Threads that see to calls, at most so many of which work or wait meanwhile:
+// some calls wait for long, such as steps for the gradients of others. What
+// comes when they all do so is done on threads of its own.
+constexpr int kThreads = 10;
 
 RpcEnd EndOf(Answer answer) {
   RpcEnd end;
@@ -54,6 +58,7 @@ class GrpcServerCall : public ServerCall {
   const Metadata& metadata() const override { return call_->metadata(); }
   std::string peer() const override { return call_->peer(); }
   Clock::time_point deadline() const override { return call_->deadline(); }
+  bool MayWait() override { return EventQueue::MayWait(); }
   void OnCancel(std::function<void()> f) override {
     call_->OnCancel(std::move(f));
   }
@@ -86,6 +91,9 @@ class GrpcListener : public Listener {
         static_cast<int>(std::min<size_t>(options.longest_message, INT_MAX));
     rpc.longest_text = kLongestText;
     rpc.waits_for_methods = false;
+    // One queue, so that no event is passed from one queue's thread to another.
+    rpc.num_queues = 1;
+    rpc.threads = kThreads;
     HR_ASSIGN_OR_RETURN(rpc.credentials, CredentialsOf(options.tls));
     for (const auto& [key, value] : ArgumentsOf(options)) {
       rpc.channel_arguments.emplace_back(key, std::to_string(value));
@@ -123,6 +131,7 @@ class GrpcListener : public Listener {
     return OkStatus();
   }
   int port() const override { return server_->port(); }
+  std::shared_ptr<EventQueue> queue() const { return server_->queue(); }
   void Stop(Clock::time_point until) override {
     const auto left = std::max(until, Clock::now()) - Clock::now();
     server_->Stop(
@@ -168,12 +177,15 @@ class GrpcListener : public Listener {
 
 }  // namespace
 
-std::unique_ptr<Listener> ListenGrpc(ListenOptions options,
-                                     std::string* error) {
+std::unique_ptr<Listener> ListenGrpc(ListenOptions options, std::string* error,
+                                     std::shared_ptr<EventQueue>* queue) {
   const std::string address = options.address;
   auto listener = std::make_unique<GrpcListener>();
   const Status s = listener->Start(std::move(options));
-  if (s.ok()) return listener;
+  if (s.ok()) {
+    *queue = listener->queue();
+    return listener;
+  }
   *error = std::string(s.message());
   if (error->find(address) == std::string::npos) *error += " (" + address + ")";
   return nullptr;

@@ -5,9 +5,12 @@
 #include <string>
 
 #include "distributed/transport.h"
+#include "rpc/event_queue.h"
 
 namespace headrace::distributed {
 
-std::unique_ptr<Listener> ListenGrpc(ListenOptions options, std::string* error);
+// *queue: that of its calls, which others may use as well.
+std::unique_ptr<Listener> ListenGrpc(ListenOptions options, std::string* error,
+                                     std::shared_ptr<EventQueue>* queue);
 
 }  // namespace headrace::distributed

@@ -15,6 +15,9 @@ namespace {
 
 // Of calls by which a master forgets something on a worker.
 constexpr std::chrono::seconds kCleanUpTime{10};
+// Values that come with a run: of more, those that are there by then go
+// together where a call of their own waits for them.
+constexpr size_t kMostBrought = 16;
 
 CallOptions Until(Clock::time_point deadline) {
   CallOptions options;
@@ -27,6 +30,12 @@ void Tell(Channel& channel, const char* method,
           const google::protobuf::MessageLite& request) {
   channel.Start(absl::StrCat(kWorkerService, method), WriteMessage(request),
                 Until(Clock::now() + kCleanUpTime), [](const Answer&) {});
+}
+
+void TellOver(Channel& channel, int64_t step) {
+  tensorflow::CleanupGraphRequest request;
+  request.set_step_id(step);
+  Tell(channel, "CleanupGraph", request);
 }
 
 void AddNames(const char* kind, const std::vector<std::string>& names,
@@ -291,17 +300,38 @@ Status MasterSession::Register(std::vector<Part> parts, Plan* plan) {
                   return OkStatus();
                 });
   }
-  return calls.Wait();
+  HR_RETURN_IF_ERROR(calls.Wait());
+  return FindBrought(plan);
 }
 
-void MasterSession::CleanUp(const Plan& plan, int64_t step) {
-  tensorflow::CleanupGraphRequest request;
-  request.set_step_id(step);
+// Of tasks of ours, the own part gets what it takes by the call that runs
+// theirs. What is fetched comes in another kind of answer.
+Status MasterSession::FindBrought(Plan* plan) {
+  if (!worker_->among_own()) return OkStatus();
+  for (const PlannedPart& own : plan->parts) {
+    if (own.task->channel) continue;
+    HR_ASSIGN_OR_RETURN(const auto receives,
+                        worker_->ReceivesOf(handle_, own.graph));
+    for (const ExpectedKeysPtr& expected : receives) {
+      for (PlannedPart& part : plan->parts) {
+        if (part.fetches.empty() && expected->keys.size() <= kMostBrought &&
+            part.task->name.SameTask(expected->task)) {
+          part.brings = expected;
+        }
+      }
+    }
+  }
+  return OkStatus();
+}
+
+void MasterSession::CleanUp(const Plan& plan, int64_t step, bool at_once) {
+  // Tasks of TensorFlow do not look for it in other calls.
+  at_once |= !worker_->among_own();
   for (const PlannedPart& part : plan.parts) {
-    if (part.task->channel) {
-      Tell(*part.task->channel, "CleanupGraph", request);
-    } else {
+    if (!part.task->channel) {
       worker_->CleanUp(step);
+    } else if (at_once || !part.task->over->Add(step)) {
+      TellOver(*part.task->channel, step);
     }
   }
 }
@@ -335,6 +365,7 @@ Status MasterSession::RunPlan(const Plan& plan, StepRequest& request,
   step.trace = request.options.trace_level() > tensorflow::RunOptions::NO_TRACE;
   for (const PlannedPart& part : plan.parts) {
     StepPart& p = step.Add(*part.task, part.graph);
+    p.brings = part.brings;
     for (const auto& [feed, key] : part.feeds) {
       p.feeds.emplace_back(key, request.feeds[feed].second);
     }
@@ -343,7 +374,7 @@ Status MasterSession::RunPlan(const Plan& plan, StepRequest& request,
     }
   }
   const Status s = step.Run();
-  CleanUp(plan, number);
+  CleanUp(plan, number, /*at_once=*/!s.ok());
   HR_RETURN_IF_ERROR(s);
   if (metadata && step.trace) step.TakeStats(metadata->mutable_step_stats());
   if (metadata && request.options.output_partition_graphs()) {
@@ -433,7 +464,7 @@ Status MasterSession::RunPart(const std::string& name, StepRequest request,
   run->begun = true;
   const Status s = step.Run();
   if (!s.ok() || last) {
-    CleanUp(*run->plan, run->step);
+    CleanUp(*run->plan, run->step, /*at_once=*/true);
     MutexLock all(mutex_);
     partial_runs_.erase(name);
   }
@@ -498,7 +529,14 @@ void MasterSession::Close() {
     MutexLock lock(mutex_);
     partial.swap(partial_runs_);
   }
-  for (const auto& [name, run] : partial) CleanUp(*run->plan, run->step);
+  for (const auto& [name, run] : partial) {
+    CleanUp(*run->plan, run->step, /*at_once=*/true);
+  }
+  for (const Task& task : tasks_) {
+    for (const int64_t step : task.over->Take()) {
+      TellOver(*task.channel, step);
+    }
+  }
   if (!owns_sessions_) return;
   tensorflow::DeleteWorkerSessionRequest request;
   request.set_session_handle(handle_);

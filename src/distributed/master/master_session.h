@@ -65,6 +65,9 @@ class MasterSession {
     const Task* task = nullptr;
     std::string graph;  // its handle there
     std::vector<std::pair<int, std::string>> feeds, fetches;
+    // What the own task's part takes from it; null where that is nothing, or
+    // does not come with its run.
+    ExpectedKeysPtr brings;
   };
   struct Plan {
     std::vector<PlannedPart> parts;
@@ -81,10 +84,13 @@ class MasterSession {
   StatusOr<std::shared_ptr<const Plan>> MakePlan(const StepRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status Register(std::vector<Part> parts, Plan* plan);
+  Status FindBrought(Plan* plan);
   Status RunPlan(const Plan& plan, StepRequest& request,
                  std::vector<Tensor>* fetched,
                  tensorflow::RunMetadata* metadata);
-  void CleanUp(const Plan& plan, int64_t step);
+  // Tells the tasks that the step is over: those of which nothing is left to
+  // end learn of it with their next step.
+  void CleanUp(const Plan& plan, int64_t step, bool at_once);
   Devices AllDevices() const;
 
   std::shared_ptr<Worker> worker_;

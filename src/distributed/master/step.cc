@@ -1,6 +1,8 @@
 #include "distributed/master/step.h"
 
 #include "distributed/request_ids.h"
+#include "distributed/wire/methods.h"
+#include "distributed/worker/pull_many.h"
 #include "tensor/tensor_proto.h"
 
 namespace headrace::distributed {
@@ -53,11 +55,43 @@ void Step::Start(StepPart& part, Calls& calls) {
     }
   }
   for (const auto& [key, to] : part.fetches) request.add_recv_key(key);
+  CallOptions options;
+  part.task->over->TellIn(&options.metadata);
+  // Times come in RunGraph's answer.
+  if (part.brings && !trace && !is_partial) {
+    if (auto taker = worker_.TakeByRun(session_, number_, part.brings)) {
+      return StartAndTake(part, std::move(taker), std::move(request),
+                          std::move(options), calls);
+    }
+  }
   calls.Start(*part.task->channel, absl::StrCat(kWorkerService, "RunGraph"),
-              WriteMessage(request), {}, [&part](const Answer& answer) {
+              WriteMessage(request), options, [&part](const Answer& answer) {
                 const auto code = static_cast<absl::StatusCode>(answer.code);
                 part.has_answered = code != absl::StatusCode::kCancelled;
                 return From(part.task->name, ReadRun(answer, &part));
+              });
+}
+
+void Step::StartAndTake(StepPart& part, std::shared_ptr<ManyTaker> taker,
+                        tensorflow::RunGraphRequest request,
+                        CallOptions options, Calls& calls) {
+  RunAndPullRequest all;
+  *all.mutable_run() = std::move(request);
+  for (std::string& key : taker->keys()) {
+    all.add_rendezvous_key(std::move(key));
+  }
+  options.parts_alone = true;
+  // Behind a part that is none the others are let go; End says why.
+  options.on_part = [taker](const Bytes& bytes,
+                            const std::function<void()>& next) {
+    taker->Take(bytes).IgnoreError();
+    next();
+  };
+  calls.Start(*part.task->channel, worker::kRunAndPull.path, WriteMessage(all),
+              options, [&part, taker](const Answer& answer) {
+                const auto code = static_cast<absl::StatusCode>(answer.code);
+                part.has_answered = code != absl::StatusCode::kCancelled;
+                return taker->End(From(part.task->name, StatusOf(answer)));
               });
 }
 

@@ -18,6 +18,8 @@ struct StepPart {
   std::string graph;                                     // its handle there
   std::vector<std::pair<std::string, Tensor>> feeds;     // by key
   std::vector<std::pair<std::string, Tensor*>> fetches;  // and where to
+  // What the part of this process takes from it, which may come with its run.
+  ExpectedKeysPtr brings;
   tensorflow::StepStats stats;
   bool has_answered = false;  // the other task, before the step had an error
 };
@@ -42,6 +44,10 @@ class Step {
 
  private:
   void Start(StepPart& part, Calls& calls);
+  // The same by RunAndPull.
+  void StartAndTake(StepPart& part, std::shared_ptr<ManyTaker> taker,
+                    tensorflow::RunGraphRequest request, CallOptions options,
+                    Calls& calls);
   // A deadline's error, with the tasks whose answers it did not wait for.
   Status NameSilent(const Status& s) const;
   Status RunHere(StepPart& part, const CancellationToken* token);

@@ -115,12 +115,14 @@ StatusOr<std::vector<Task>> FindTasks(Worker& worker, Cluster& cluster,
   std::vector<Task> tasks;
   const DeviceName own =
       DeviceName::OfTask(cluster.def().job_name(), cluster.def().task_index());
-  tasks.push_back({own, nullptr, CalledAs(own, worker.devices())});
+  tasks.push_back({.name = own, .devices = CalledAs(own, worker.devices())});
   for (const auto& [key, address] : cluster.tasks()) {
     const DeviceName name = DeviceName::OfTask(key.first, key.second);
     if (name.SameTask(own)) continue;
     HR_ASSIGN_OR_RETURN(const bool wanted, Passes(name, filters));
-    if (wanted) tasks.push_back({name, cluster.ChannelOf(name), {}});
+    if (wanted) {
+      tasks.push_back({.name = name, .channel = cluster.ChannelOf(name)});
+    }
   }
   HR_RETURN_IF_ERROR(AskAll(&tasks, deadline));
   return tasks;

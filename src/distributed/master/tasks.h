@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "distributed/messages.h"
+#include "distributed/over_steps.h"
 #include "distributed/placer.h"
 #include "distributed/worker/worker.h"
 
@@ -15,6 +16,7 @@ struct Task {
   DeviceName name;
   std::shared_ptr<Channel> channel;  // null: the worker of this process
   std::vector<tensorflow::DeviceAttributes> devices;
+  std::shared_ptr<OverSteps> over = std::make_shared<OverSteps>();
 };
 
 // Those of the cluster that one of `filters` (names of devices, perhaps in

@@ -11,6 +11,16 @@ bool AllowsTensorflow() {
   return said != nullptr && StringView(said) == "1";
 }
 
+StatusOr<Carrier> CarrierOfProcess() {
+  const char* given = std::getenv("HEADRACE_COLLECTIVES");
+  const StringView said = given == nullptr ? "" : given;
+  if (said.empty() || said == "grpc") return Carrier::kTransport;
+  if (said == "mpi") return Carrier::kMpi;
+  return InvalidArgument("HEADRACE_COLLECTIVES is \"", said,
+                         "\": it may be \"grpc\", which is what happens where "
+                         "it is not set, or \"mpi\"");
+}
+
 namespace {
 
 // TensorFlow's servers hang up on who asks often whether they are there.
@@ -34,6 +44,7 @@ StatusOr<std::unique_ptr<Server>> NewServer(const tensorflow::ServerDef& def) {
   HR_ASSIGN_OR_RETURN(options.transport, TransportOfProcess());
   options.connect = OptionsOfProcess();
   options.allows_tensorflow = AllowsTensorflow();
+  HR_ASSIGN_OR_RETURN(options.carrier, CarrierOfProcess());
   return Server::Make(def, options);
 }
 

@@ -14,6 +14,9 @@ namespace headrace::distributed {
 
 // Whether TensorFlow's servers, tasks and clients may be talked with.
 bool AllowsTensorflow();
+// What HEADRACE_COLLECTIVES says carries the tensors of collectives.
+// InvalidArgument for what is nothing of that kind.
+StatusOr<Carrier> CarrierOfProcess();
 // A server that is not started. NotFound, with upstream's text, for protocols
 // other than "grpc", and Server::Make's and TransportOfProcess's errors.
 StatusOr<std::unique_ptr<Server>> NewServer(const tensorflow::ServerDef& def);

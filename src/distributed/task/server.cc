@@ -1,10 +1,13 @@
 #include "distributed/task/server.h"
 
 #include "absl/strings/numbers.h"
+#include "base/host_name.h"
 #include "distributed/channels.h"
 #include "distributed/eager/eager_service.h"
 #include "distributed/introducing_channel.h"
 #include "distributed/master/master_service.h"
+#include "distributed/mpi/mpi_engine.h"
+#include "distributed/nccl/nccl_engine.h"
 #include "distributed/processors.h"
 #include "distributed/worker/worker_service.h"
 
@@ -57,6 +60,34 @@ Status CheckTask(const tensorflow::ServerDef& def) {
                     def.job_name(), "\"");
   }
   return Internal("Job \"", def.job_name(), "\" was not defined in cluster");
+}
+
+StatusOr<std::shared_ptr<CollectiveEngine>> EngineByMpi(const Worker& worker) {
+  MpiCollectivesOptions options;
+  options.task = worker.task();
+  options.own = worker.collectives();
+  const auto world = MpiWorld::OfProcess(kRendezvousTime);
+  if (!world.ok()) {
+    return Status(
+        world.status().code(),
+        absl::StrCat("collectives by MPI, at ", worker.task().ToString(), ": ",
+                     world.status().message()));
+  }
+  return MpiCollectives::Make(*world, std::move(options));
+}
+
+Status UseCarrier(Carrier carrier, Worker& worker) {
+  // Members of a lone task meet as those of a program do.
+  if (worker.cluster()->tasks().size() < 2) return OkStatus();
+  NcclCollectivesOptions options;
+  options.own = worker.collectives();
+  options.otherwise = options.own;
+  if (carrier == Carrier::kMpi) {
+    HR_ASSIGN_OR_RETURN(options.otherwise, EngineByMpi(worker));
+  }
+  options.host = HostName();
+  worker.UseEngine(std::make_shared<NcclCollectives>(std::move(options)));
+  return OkStatus();
 }
 
 // What ends the collectives of a task.
@@ -154,6 +185,7 @@ StatusOr<std::unique_ptr<Server>> Server::Make(tensorflow::ServerDef def,
   HR_ASSIGN_OR_RETURN(auto cluster, Cluster::Make(def, dial));
   made->worker_ = std::make_shared<Worker>(std::move(cluster), processors,
                                            options.allows_tensorflow);
+  HR_RETURN_IF_ERROR(UseCarrier(options.carrier, *made->worker_));
   made->master_ = std::make_shared<Master>(made->worker_);
   made->eager_ = std::make_shared<EagerContexts>(made->worker_);
   CoordinationOptions coordination;

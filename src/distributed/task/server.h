@@ -13,6 +13,12 @@
 
 namespace headrace::distributed {
 
+// What carries the tensors of collectives between tasks.
+enum class Carrier {
+  kTransport,  // the tasks' own way (distributed/collective)
+  kMpi,        // an MPI library that is found at run time (distributed/mpi)
+};
+
 struct ServerOptions {
   Transport* transport = nullptr;  // outlives the server
   ConnectOptions connect;
@@ -20,6 +26,9 @@ struct ServerOptions {
   // Whether TensorFlow's tasks and clients may talk with it, which tell of no
   // version.
   bool allows_tensorflow = false;
+  // All tasks of a cluster decide alike. kMpi: FailedPrecondition where there
+  // is no MPI library, or no launcher of MPI started the process.
+  Carrier carrier = Carrier::kTransport;
 };
 
 // How a task, or a client that is called so, reaches others: over one channel

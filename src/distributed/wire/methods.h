@@ -69,6 +69,10 @@ inline constexpr RemoteMethod kPullTensor{"/headrace.WorkerService/PullTensor",
 // (gathered.h).
 inline constexpr RemoteMethod kPullTensors{
     "/headrace.WorkerService/PullTensors", kStep};
+// Ours alone: RunGraph, whose caller gets what the step sends it by the same
+// call, as PullTensors' answer.
+inline constexpr RemoteMethod kRunAndPull{"/headrace.WorkerService/RunAndPull",
+                                          kStep};
 // Of collectives (src/distributed/collective): members find each other, and are
 // there for each other until one ends the group; both give each other one part;
 // one takes parts.

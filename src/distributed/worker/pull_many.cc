@@ -1,6 +1,6 @@
 #include "distributed/worker/pull_many.h"
 
-#include <map>
+#include <algorithm>
 #include <utility>
 
 #include "distributed/messages.h"
@@ -9,125 +9,42 @@
 #include "distributed/wire/methods.h"
 #include "distributed/worker/held_call.h"
 #include "distributed/worker/pull.h"
-#include "headrace/worker.pb.h"
 
 namespace headrace::distributed {
 namespace {
 
-// The tensors of one call on their way here.
+// The call that brings them.
 class ManyPuller : public std::enable_shared_from_this<ManyPuller> {
  public:
-  using Done = std::function<void(size_t key, StatusOr<SentValue>)>;
-  // Those at these places among the keys.
-  ManyPuller(std::shared_ptr<Channel> channel, int64_t step,
-             ExpectedKeysPtr expected, std::vector<size_t> places,
-             std::shared_ptr<LargeValues> large, Done done)
-      : channel_(std::move(channel)),
-        step_(step),
-        expected_(std::move(expected)),
-        places_(std::move(places)),
-        known_(std::move(large)),
-        done_(std::move(done)),
-        is_there_(places_.size()) {}
+  explicit ManyPuller(std::shared_ptr<ManyTaker> taker)
+      : taker_(std::move(taker)) {}
 
-  void Begin() {
+  void Begin(Channel& channel, int64_t step) {
     PullTensorsRequest request;
-    request.set_step_id(step_);
+    request.set_step_id(step);
     request.set_request_id(NewRequestId());
-    for (const size_t place : places_) request.add_rendezvous_key(KeyAt(place));
+    for (std::string& key : taker_->keys()) {
+      request.add_rendezvous_key(std::move(key));
+    }
     CallOptions options;
     options.parts_alone = true;
     options.on_part = [self = shared_from_this()](const Bytes& part,
                                                   const auto& next) {
-      Status s = self->Take(part);
-      if (s.ok()) return next();
-      self->broken_ = std::move(s);
+      if (self->taker_->Take(part).ok()) return next();
       self->call_.Cancel();
     };
-    call_.Hold(1, channel_->Start(
+    call_.Hold(1, channel.Start(
                       worker::kPullTensors.path, WriteMessage(request), options,
                       [self = shared_from_this()](const Answer& answer) {
-                        self->End(StatusOf(answer));
+                        self->call_.LetGo();
+                        self->taker_->End(StatusOf(answer)).IgnoreError();
                       }));
   }
-  void Cancel() {
-    std::map<size_t, std::function<void()>> large;
-    {
-      MutexLock lock(mutex_);
-      cancelled_ = true;
-      large.swap(large_);
-    }
-    for (const auto& [place, end] : large) end();
-    call_.Cancel();
-  }
+  void Cancel() { call_.Cancel(); }
 
  private:
-  const std::string& KeyAt(size_t place) const {
-    return expected_->keys[place].text;
-  }
-
-  // Parts come one by one.
-  Status Take(const Bytes& part) {
-    HR_ASSIGN_OR_RETURN(std::vector<GatheredTensor> all, ReadGathered(part));
-    for (GatheredTensor& t : all) {
-      if (t.number >= places_.size() || is_there_[t.number]) {
-        return InvalidArgument("tensor ", t.number, " of ", places_.size(),
-                               " was not asked for, or came before");
-      }
-      is_there_[t.number] = true;
-      if (t.in_parts) {
-        TakeLarge(places_[t.number]);
-      } else {
-        done_(places_[t.number], SentOf(std::move(t.received)));
-      }
-    }
-    return OkStatus();
-  }
-
-  void TakeLarge(size_t place) {
-    known_->IsLarge(KeyAt(place));
-    std::function<void()> end =
-        Pull(channel_, step_, KeyAt(place), known_,
-             [self = shared_from_this(), place](StatusOr<SentValue> value) {
-               {
-                 MutexLock lock(self->mutex_);
-                 self->large_.erase(place);
-               }
-               self->done_(place, std::move(value));
-             });
-    // It may have come by now: what ends it then does nothing.
-    bool ends;
-    {
-      MutexLock lock(mutex_);
-      ends = cancelled_;
-      if (!ends) large_.emplace(place, end);
-    }
-    if (ends) end();
-  }
-
-  void End(Status s) {
-    call_.LetGo();
-    if (!broken_.ok()) s = broken_;
-    if (s.ok()) s = InvalidArgument("the tensors that came are not all");
-    for (size_t i = 0; i < places_.size(); ++i) {
-      if (!is_there_[i]) done_(places_[i], s);
-    }
-  }
-
-  const std::shared_ptr<Channel> channel_;
-  const int64_t step_;
-  const ExpectedKeysPtr expected_;
-  const std::vector<size_t> places_;  // of what is asked for
-  const std::shared_ptr<LargeValues> known_;
-  const Done done_;
-  // Of parts, which come one by one, and the answer behind them.
-  std::vector<bool> is_there_;
-  Status broken_;
+  const std::shared_ptr<ManyTaker> taker_;
   HeldCall call_;
-  Mutex mutex_;
-  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  // What ends the calls for large ones.
-  std::map<size_t, std::function<void()>> large_ ABSL_GUARDED_BY(mutex_);
 };
 
 // The side that gives: values wait here while a part is on its way, and go
@@ -141,10 +58,41 @@ class ManyGiver : public std::enable_shared_from_this<ManyGiver> {
         request_(std::move(request)),
         left_(request_.rendezvous_key_size()) {}
 
-  void Begin() {
-    if (request_.rendezvous_key().empty()) return call_->Finish(Answer());
+  // The call ends behind a run, too.
+  void BeginWithRun(std::function<void()> stop) {
+    {
+      MutexLock lock(mutex_);
+      is_running_ = true;
+    }
+    Begin(std::move(stop));
+  }
+  bool over() {
+    MutexLock lock(mutex_);
+    return over_;
+  }
+  void RunEnded(const Status& s) {
+    if (!s.ok()) return Fail(s);
+    bool last;
+    int missing;
+    {
+      MutexLock lock(mutex_);
+      if (over_) return;
+      is_running_ = false;
+      missing = left_ - static_cast<int>(there_.size());
+      last = !is_sending_ && left_ == 0;
+    }
+    if (missing > 0) {
+      return Fail(InvalidArgument(
+          "the graph ran and sent ", missing, " fewer than the ",
+          request_.rendezvous_key_size(), " values that it was asked for"));
+    }
+    if (last) call_->Finish(Answer());
+  }
+  // `stop` is called where the caller goes away.
+  void Begin(std::function<void()> stop) {
     // What waits for values keeps this object; the call does not.
-    call_->OnCancel([weak = weak_from_this()] {
+    call_->OnCancel([weak = weak_from_this(), stop = std::move(stop)] {
+      stop();
       if (const auto self = weak.lock()) self->Forget();
     });
     for (int i = 0; i < request_.rendezvous_key_size(); ++i) {
@@ -225,7 +173,7 @@ class ManyGiver : public std::enable_shared_from_this<ManyGiver> {
       there_.erase(there_.begin(), end);
       is_sending_ = !taken.empty();
       left_ -= static_cast<int>(count);
-      last = taken.empty() && left_ == 0;
+      last = taken.empty() && left_ == 0 && !is_running_;
     }
     if (last) return call_->Finish(Answer());
     if (taken.empty()) return;
@@ -244,17 +192,101 @@ class ManyGiver : public std::enable_shared_from_this<ManyGiver> {
   Mutex mutex_;
   bool over_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_sending_ ABSL_GUARDED_BY(mutex_) = false;
-  int left_ ABSL_GUARDED_BY(mutex_);  // that were not sent
+  bool is_running_ ABSL_GUARDED_BY(mutex_) = false;  // what sends the values
+  int left_ ABSL_GUARDED_BY(mutex_);                 // that were not sent
   std::vector<GatheredTensor> there_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::function<void()>> forgets_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace
 
-std::function<void()> PullMany(
-    const std::shared_ptr<Channel>& channel, int64_t step,
-    const ExpectedKeysPtr& expected, const std::shared_ptr<LargeValues>& large,
-    const std::function<void(size_t key, StatusOr<SentValue>)>& done) {
+ManyTaker::ManyTaker(std::shared_ptr<Channel> channel, int64_t step,
+                     ExpectedKeysPtr expected, std::vector<size_t> places,
+                     std::shared_ptr<LargeValues> large, Done done)
+    : channel_(std::move(channel)),
+      step_(step),
+      expected_(std::move(expected)),
+      places_(std::move(places)),
+      known_(std::move(large)),
+      done_(std::move(done)),
+      is_there_(places_.size()) {}
+
+std::vector<std::string> ManyTaker::keys() const {
+  std::vector<std::string> keys;
+  for (const size_t place : places_) keys.push_back(KeyAt(place));
+  return keys;
+}
+
+Status ManyTaker::Take(const Bytes& part) {
+  if (broken_.ok()) broken_ = TakeAll(part);
+  return broken_;
+}
+
+Status ManyTaker::TakeAll(const Bytes& part) {
+  HR_ASSIGN_OR_RETURN(std::vector<GatheredTensor> all, ReadGathered(part));
+  for (GatheredTensor& t : all) {
+    if (t.number >= places_.size() || is_there_[t.number]) {
+      return InvalidArgument("tensor ", t.number, " of ", places_.size(),
+                             " was not asked for, or came before");
+    }
+    is_there_[t.number] = true;
+    if (t.in_parts) {
+      TakeLarge(places_[t.number]);
+    } else {
+      done_(places_[t.number], SentOf(std::move(t.received)));
+    }
+  }
+  return OkStatus();
+}
+
+void ManyTaker::TakeLarge(size_t place) {
+  known_->IsLarge(KeyAt(place));
+  std::function<void()> end =
+      Pull(channel_, step_, KeyAt(place), known_,
+           [self = shared_from_this(), place](StatusOr<SentValue> value) {
+             {
+               MutexLock lock(self->mutex_);
+               self->large_.erase(place);
+             }
+             self->done_(place, std::move(value));
+           });
+  // It may have come by now: what ends it then does nothing.
+  bool ends;
+  {
+    MutexLock lock(mutex_);
+    ends = cancelled_;
+    if (!ends) large_.emplace(place, end);
+  }
+  if (ends) end();
+}
+
+Status ManyTaker::End(Status s) {
+  if (!broken_.ok()) s = broken_;
+  const bool all =
+      std::find(is_there_.begin(), is_there_.end(), false) == is_there_.end();
+  if (s.ok() && !all) s = InvalidArgument("the tensors that came are not all");
+  for (size_t i = 0; i < places_.size(); ++i) {
+    if (!is_there_[i]) done_(places_[i], s);
+  }
+  return s;
+}
+
+void ManyTaker::Cancel() {
+  std::map<size_t, std::function<void()>> large;
+  {
+    MutexLock lock(mutex_);
+    cancelled_ = true;
+    large.swap(large_);
+  }
+  for (const auto& [place, end] : large) end();
+}
+
+std::shared_ptr<ManyTaker> TakeMany(const std::shared_ptr<Channel>& channel,
+                                    int64_t step,
+                                    const ExpectedKeysPtr& expected,
+                                    const std::shared_ptr<LargeValues>& large,
+                                    const ManyTaker::Done& done,
+                                    std::function<void()>* end) {
   std::vector<std::function<void()>> ends;
   std::vector<size_t> together;
   for (size_t i = 0; i < expected->keys.size(); ++i) {
@@ -267,14 +299,30 @@ std::function<void()> PullMany(
         channel, step, key, large,
         [done, i](StatusOr<SentValue> value) { done(i, std::move(value)); }));
   }
+  std::shared_ptr<ManyTaker> taker;
   if (!together.empty()) {
-    const auto puller = std::make_shared<ManyPuller>(
-        channel, step, expected, std::move(together), large, done);
-    puller->Begin();
-    ends.push_back([puller] { puller->Cancel(); });
+    taker = std::make_shared<ManyTaker>(channel, step, expected,
+                                        std::move(together), large, done);
   }
-  return [ends = std::move(ends)] {
-    for (const auto& end : ends) end();
+  *end = [taker, ends = std::move(ends)] {
+    if (taker) taker->Cancel();
+    for (const auto& e : ends) e();
+  };
+  return taker;
+}
+
+std::function<void()> PullMany(
+    const std::shared_ptr<Channel>& channel, int64_t step,
+    const ExpectedKeysPtr& expected, const std::shared_ptr<LargeValues>& large,
+    const std::function<void(size_t key, StatusOr<SentValue>)>& done) {
+  std::function<void()> end;
+  const auto taker = TakeMany(channel, step, expected, large, done, &end);
+  if (!taker) return end;
+  const auto puller = std::make_shared<ManyPuller>(taker);
+  puller->Begin(*channel, step);
+  return [puller, end = std::move(end)] {
+    end();
+    puller->Cancel();
   };
 }
 
@@ -288,7 +336,18 @@ void AnswerPullMany(const std::shared_ptr<Worker>& worker,
                                        request);
   }
   if (!s.ok()) return call->Finish(AnswerOf(s));
-  std::make_shared<ManyGiver>(worker, call, std::move(request))->Begin();
+  if (request.rendezvous_key().empty()) return call->Finish(Answer());
+  std::make_shared<ManyGiver>(worker, call, std::move(request))->Begin([] {});
+}
+
+void RunAndGive(const std::shared_ptr<Worker>& worker,
+                const std::shared_ptr<ServerCall>& call,
+                PullTensorsRequest request, std::function<void()> stop,
+                const std::function<Status()>& run) {
+  const auto giver =
+      std::make_shared<ManyGiver>(worker, call, std::move(request));
+  giver->BeginWithRun(std::move(stop));
+  if (!giver->over()) giver->RunEnded(run());
 }
 
 }  // namespace headrace::distributed

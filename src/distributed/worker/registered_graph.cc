@@ -124,7 +124,6 @@ Status RegisteredGraph::FindEnds() {
   }
   if (has_loops) return OkStatus();
   for (auto& [name, of_task] : by_task) {
-    if (of_task.keys.size() == 1) continue;
     receives_.push_back(std::make_shared<ExpectedKeys>(std::move(of_task)));
   }
   return OkStatus();

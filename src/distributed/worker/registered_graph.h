@@ -34,8 +34,8 @@ class RegisteredGraph {
     return fetch_at_.contains(key);
   }
   bool HasFeed(const std::string& key) const { return feed_at_.contains(key); }
-  // By tasks that send several values: not where there are loops, whose keys
-  // have numbers of turns.
+  // By tasks that send values: none where there are loops, whose keys have
+  // numbers of turns.
   const std::vector<ExpectedKeysPtr>& receives() const { return receives_; }
   // The graph as it was registered.
   const tensorflow::GraphDef& def() const { return def_; }

@@ -114,7 +114,7 @@ Worker::Worker(std::shared_ptr<Cluster> cluster, int processors, bool rings)
   };
   meeting.rings = rings;
   collectives_ = RemoteCollectives::Make(std::move(meeting));
-  GiveCollectives(resources_);
+  UseEngine(collectives_);
   {
     MutexLock lock(common_->mutex);
     common_->cluster = cluster_;
@@ -250,7 +250,12 @@ Status Worker::DeregisterGraph(
 
 // Members of a lone task meet as those of a program do.
 void Worker::GiveCollectives(ResourceManager& resources) {
-  if (cluster_->tasks().size() > 1) GiveEngine(collectives_, resources);
+  if (cluster_->tasks().size() > 1) GiveEngine(engine_, resources);
+}
+
+void Worker::UseEngine(std::shared_ptr<CollectiveEngine> engine) {
+  engine_ = std::move(engine);
+  GiveCollectives(resources_);
 }
 
 RunServices Worker::ServicesOf(const Session& session,
@@ -291,6 +296,34 @@ StepRendezvous::FetchMany Worker::FetchManyFor(
   };
 }
 
+std::shared_ptr<ManyTaker> Worker::TakeByRun(const std::string& handle,
+                                             int64_t step,
+                                             const ExpectedKeysPtr& expected) {
+  const auto session = SessionOf(true, handle);
+  if (!session.ok()) return nullptr;
+  const auto channel = (*session)->ClusterNow()->ChannelOf(expected->task);
+  if (!channel) return nullptr;
+  const auto rendezvous = steps_.Find(step);
+  steps_.Hold(step);
+  rendezvous->SetFetch(FetchFor(*session, step), (*session)->TaskNow());
+  std::shared_ptr<ManyTaker> taker;
+  rendezvous->Expect(
+      expected, [&](const ExpectedKeysPtr& keys,
+                    std::function<void(size_t, StatusOr<SentValue>)> done) {
+        std::function<void()> end;
+        taker = TakeMany(channel, step, keys, (*session)->large, done, &end);
+        return end;
+      });
+  return taker;
+}
+
+StatusOr<std::vector<ExpectedKeysPtr>> Worker::ReceivesOf(
+    const std::string& handle, const std::string& graph_handle) {
+  HR_ASSIGN_OR_RETURN(const auto session, SessionOf(true, handle));
+  HR_ASSIGN_OR_RETURN(const auto graph, GraphOf(*session, graph_handle));
+  return graph->receives();
+}
+
 StatusOr<Worker::SessionState> Worker::StateOf(const std::string& handle) {
   HR_ASSIGN_OR_RETURN(const auto session, SessionOf(true, handle));
   return SessionState{session, session->resources, session->ClusterNow()};
@@ -317,6 +350,7 @@ Status Worker::Run(GraphRun run, GraphRunResult* result) {
   }
   if (among_own_) {
     for (const ExpectedKeysPtr& expected : graph->receives()) {
+      if (expected->keys.size() == 1) continue;  // RecvTensor costs less
       rendezvous->Expect(expected, FetchManyFor(session, run.step));
     }
   }

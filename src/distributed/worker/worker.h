@@ -19,6 +19,8 @@
 
 namespace headrace::distributed {
 
+class ManyTaker;
+
 // One run of a registered graph.
 struct GraphRun {
   std::string session, graph;
@@ -46,6 +48,8 @@ class Worker {
   ~Worker();
 
   const DeviceName& task() const { return task_; }
+  // No task of the cluster may be TensorFlow's.
+  bool among_own() const { return among_own_; }
   const std::vector<tensorflow::DeviceAttributes>& devices() const {
     return devices_;
   }
@@ -55,6 +59,11 @@ class Worker {
   const std::shared_ptr<RemoteCollectives>& collectives() const {
     return collectives_;
   }
+
+  // By which tensors go in collectives: those, unless another took their place.
+  const std::shared_ptr<CollectiveEngine>& engine() const { return engine_; }
+  // Before anything runs here. It finds the members of groups by collectives().
+  void UseEngine(std::shared_ptr<CollectiveEngine> engine);
 
   // The task that tells who is in a group.
   DeviceName leader() const;
@@ -68,6 +77,14 @@ class Worker {
   Status DeleteSession(const std::string& handle);
   StatusOr<std::string> RegisterGraph(tensorflow::RegisterGraphRequest request);
   Status DeregisterGraph(const tensorflow::DeregisterGraphRequest& request);
+  // What such a graph takes from others.
+  StatusOr<std::vector<ExpectedKeysPtr>> ReceivesOf(const std::string& session,
+                                                    const std::string& graph);
+  // Before a step of such a graph runs, which is to get these values by the
+  // call that runs the other task's part (RunAndPull): what takes them from
+  // there. Null where they come by other calls.
+  std::shared_ptr<ManyTaker> TakeByRun(const std::string& session, int64_t step,
+                                       const ExpectedKeysPtr& expected);
   // On the caller's thread.
   Status Run(GraphRun run, GraphRunResult* result);
   // A session's variables and cluster, for ops that run outside of graphs.
@@ -122,11 +139,12 @@ class Worker {
                  GraphRunResult* result);
 
   const std::shared_ptr<Cluster> cluster_;
-  const bool among_own_;  // no task of the cluster may be TensorFlow's
+  const bool among_own_;
   const DeviceName task_;
   std::vector<tensorflow::DeviceAttributes> devices_;
   std::vector<DeviceName> device_names_;
   std::shared_ptr<RemoteCollectives> collectives_;
+  std::shared_ptr<CollectiveEngine> engine_;
   ResourceManager resources_;  // of all sessions that are not isolated
   Steps steps_;
   Mutex mutex_;

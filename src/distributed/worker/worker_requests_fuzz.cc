@@ -6,7 +6,9 @@
 
 #include "absl/strings/match.h"
 #include "distributed/test_call.h"
+#include "distributed/wire/methods.h"
 #include "distributed/worker/worker_service.h"
+#include "headrace/worker.pb.h"
 
 namespace headrace::distributed {
 namespace {
@@ -107,6 +109,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     request.set_create_worker_session_called(false);
     Ask(*h, method->first, request.SerializeAsString(), request.is_partial());
     h->worker->CleanUp(request.step_id());
+    return 0;
+  }
+  if (method->first == worker::kRunAndPull.path) {
+    headrace::RunAndPullRequest request;
+    if (!request.ParseFromString(bytes)) return 0;
+    request.mutable_run()->set_graph_handle("0000000000000000");
+    request.mutable_run()->set_create_worker_session_called(false);
+    Ask(*h, method->first, request.SerializeAsString(), false);
+    h->worker->CleanUp(request.run().step_id());
     return 0;
   }
   Ask(*h, method->first, std::move(bytes), WaitsForOthers(method->first));

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "distributed/over_steps.h"
 #include "distributed/service.h"
 #include "distributed/wire/methods.h"
 #include "distributed/worker/pull.h"
@@ -35,6 +36,9 @@ StatusOr<GraphRun> RunOf(const RunGraphRequest& request) {
 
 Status RunGraph(Worker& worker, CallScope& scope,
                 const RunGraphRequest& request, RunGraphResponse* response) {
+  for (const int64_t step : OverStepsIn(scope.call->metadata())) {
+    worker.CleanUp(step);
+  }
   HR_RETURN_IF_ERROR(worker.run_requests.Track(request.request_id(),
                                                "RunGraph (Worker)", request));
   HR_ASSIGN_OR_RETURN(GraphRun run, RunOf(request));
@@ -66,6 +70,34 @@ Status RunGraphOrSay(Worker& worker, CallScope& scope,
   response->set_status_code(static_cast<error::Code>(s.code()));
   response->set_status_error_message(std::string(s.message()));
   return OkStatus();
+}
+
+void RunAndPull(const std::shared_ptr<Worker>& worker,
+                const std::shared_ptr<ServerCall>& call, const Bytes& bytes) {
+  const auto request = std::make_shared<RunAndPullRequest>();
+  Status s = ReadMessage(bytes, request.get());
+  const RunGraphRequest& run = request->run();
+  if (s.ok() && (run.recv_key_size() > 0 || run.is_partial())) {
+    s = InvalidArgument("RunAndPull is for whole runs without fetches");
+  }
+  if (!s.ok()) return call->Finish(AnswerOf(s));
+  const Status begun = RunWhereItMayWait(*call, [worker, call, request] {
+    CallScope scope{call, std::make_shared<CancellationToken>()};
+    const StopScope stop(scope.token.get());
+    PullTensorsRequest pull;
+    pull.set_step_id(request->run().step_id());
+    pull.mutable_rendezvous_key()->Swap(request->mutable_rendezvous_key());
+    RunAndGive(
+        worker, call, std::move(pull),
+        [token = scope.token] { token->Cancel(); },
+        [&] {
+          return Guarded("a method", [&] {
+            RunGraphResponse response;
+            return RunGraph(*worker, scope, request->run(), &response);
+          });
+        });
+  });
+  if (!begun.ok()) call->Finish(AnswerOf(begun));
 }
 
 }  // namespace
@@ -129,6 +161,10 @@ std::map<std::string, Method> WorkerMethods(std::shared_ptr<Worker> w) {
   methods[worker::kPullTensors.path] =
       [w](const std::shared_ptr<ServerCall>& call, const Bytes& bytes) {
         AnswerPullMany(w, call, bytes);
+      };
+  methods[worker::kRunAndPull.path] =
+      [w](const std::shared_ptr<ServerCall>& call, const Bytes& bytes) {
+        RunAndPull(w, call, bytes);
       };
   // Answers are not kept for those who ask again.
   add("MarkRecvFinished",

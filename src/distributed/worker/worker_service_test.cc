@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "distributed/test_call.h"
+#include "distributed/wire/gathered.h"
 #include "distributed/wire/methods.h"
 #include "gtest/gtest.h"
 #include "headrace/worker.pb.h"
@@ -243,6 +244,46 @@ TEST_F(WorkerServiceTest, ManyThatAreAskedForTogether) {
   EXPECT_EQ(refused.message(), "Invalid  rendezvous key: no key");
   EXPECT_TRUE(absl::IsInvalidArgument(StatusOf(
       StartCall(methods_, worker::kPullTensors.path, "\xff")->answer())));
+}
+
+TEST_F(WorkerServiceTest, ARunGivesWhatItsCallerTakes) {
+  ASSERT_EQ(Register(Graph(worker_->incarnation())), OkStatus());
+  RunAndPullRequest request;
+  request.mutable_run()->set_graph_handle("0000000000000000");
+  const auto ask = [&](int64_t step) {
+    request.mutable_run()->set_step_id(step);
+    return StartCall(methods_, worker::kRunAndPull.path,
+                     request.SerializeAsString());
+  };
+  EXPECT_EQ(StatusOf(ask(1)->answer()), OkStatus());  // nothing is taken
+  request.add_rendezvous_key(Key(kOther, "edge_1_b"));
+  const auto gives = ask(2);
+  EXPECT_EQ(StatusOf(gives->answer()), OkStatus());
+  ASSERT_EQ(gives->parts().size(), 1u);
+  const auto given = ReadGathered(gives->parts()[0]);
+  ASSERT_TRUE(given.ok()) << given.status();
+  ASSERT_EQ(given->size(), 1u);
+  EXPECT_EQ((*given)[0].number, 0u);
+  EXPECT_EQ((*given)[0].received.tensor.data<float>()[1], -2);
+
+  // What the graph does not send, and what is no key.
+  request.add_rendezvous_key(Key(kOther, "edge_2_b"));
+  EXPECT_EQ(StatusOf(ask(3)->answer()),
+            InvalidArgument("the graph ran and sent 1 fewer than the 2 values "
+                            "that it was asked for"));
+  request.set_rendezvous_key(1, "no key");
+  EXPECT_EQ(StatusOf(ask(4)->answer()),
+            InvalidArgument("Invalid  rendezvous key: no key"));
+  request.mutable_rendezvous_key()->RemoveLast();
+  // The run's own error.
+  request.mutable_run()->set_graph_handle("no graph");
+  EXPECT_EQ(StatusOf(ask(5)->answer()),
+            Aborted("Graph handle is not found: no graph"));
+  request.mutable_run()->add_recv_key(Key(kDevice, "b:0"));
+  EXPECT_EQ(StatusOf(ask(6)->answer()),
+            InvalidArgument("RunAndPull is for whole runs without fetches"));
+  EXPECT_TRUE(absl::IsInvalidArgument(StatusOf(
+      StartCall(methods_, worker::kRunAndPull.path, "\xff")->answer())));
 }
 
 TEST_F(WorkerServiceTest, WhoIsGoneWaitsNoLonger) {

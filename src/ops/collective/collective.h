@@ -44,6 +44,8 @@ struct CollectiveCall {
   Tensor input;          // none: it receives a broadcast
   // CommunicationImplementation.RING: an engine may take TensorFlow's way.
   bool ring = false;
+  // CommunicationImplementation.NCCL: it goes by GPUs where members have them.
+  bool nccl = false;
 };
 
 // A turn of a loop of the function that is called.
@@ -83,7 +85,8 @@ void UseCollectiveEngine(std::shared_ptr<CollectiveEngine> engine);
 
 // The one that a run's resources have, else TheCollectiveEngine().
 std::shared_ptr<CollectiveEngine> EngineOf(const RunServices& services);
-// Runs with these resources have that engine from now on.
+// Runs with these resources have that engine from now on, in the place of
+// another one.
 void GiveEngine(std::shared_ptr<CollectiveEngine> engine,
                 ResourceManager& resources);
 

@@ -66,8 +66,9 @@ CollectiveCall CallOf(const KernelContext& c, CollectiveKind kind,
                  c.op().float_attr("timeout_seconds")};
   call.instance_key = keys.instance_key;
   call.dtype = c.op().output_types()[0];
-  call.ring =
-      absl::EqualsIgnoreCase(c.op().string_attr("communication_hint"), "ring");
+  const std::string& hint = c.op().string_attr("communication_hint");
+  call.ring = absl::EqualsIgnoreCase(hint, "ring");
+  call.nccl = absl::EqualsIgnoreCase(hint, "nccl");
   return call;
 }
 

@@ -297,8 +297,9 @@ void GiveEngine(std::shared_ptr<CollectiveEngine> engine,
                 ResourceManager& resources) {
   auto given = std::make_shared<GivenEngine>();
   given->engine = std::move(engine);
+  resources.Delete(kEngineContainer, kEngineName).IgnoreError();  // none there
   resources.Create(kEngineContainer, kEngineName, std::move(given))
-      .IgnoreError();  // it is there
+      .IgnoreError();  // another thread gave one
 }
 
 std::unique_ptr<CollectiveEngine> LocalCollectives() {

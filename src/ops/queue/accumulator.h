@@ -38,25 +38,31 @@ class Accumulator : public Resource {
   // Calls add() with the lock held, unless `local_step` is over; counts it.
   template <typename Add>
   Status Apply(int64_t local_step, Add&& add) {
-    MutexLock lock(mutex_);
-    if (local_step < global_step_) {
-      ++dropped_;
-      return OkStatus();
+    {
+      MutexLock lock(mutex_);
+      if (local_step < global_step_) {
+        ++dropped_;
+        return OkStatus();
+      }
+      HR_RETURN_IF_ERROR(add());
+      ++count_;
     }
-    HR_RETURN_IF_ERROR(add());
-    ++count_;
-    changed_.NotifyAll();
+    changed_.NotifyAll();  // who is woken within the lock waits once more
     return OkStatus();
   }
   // Waits for `required` gradients, calls take() with the lock held and begins
   // the next step.
   template <typename Take>
   Status TakeWhenEnough(int64_t required, Take&& take) {
-    MutexLock lock(mutex_);
-    while (count_ < required) HR_RETURN_IF_ERROR(AwaitChange(mutex_, changed_));
-    HR_RETURN_IF_ERROR(take());
-    count_ = 0;
-    ++global_step_;
+    {
+      MutexLock lock(mutex_);
+      while (count_ < required) {
+        HR_RETURN_IF_ERROR(AwaitChange(mutex_, changed_));
+      }
+      HR_RETURN_IF_ERROR(take());
+      count_ = 0;
+      ++global_step_;
+    }
     changed_.NotifyAll();
     return OkStatus();
   }

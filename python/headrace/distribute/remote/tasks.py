@@ -13,7 +13,7 @@ from headrace._load import _headrace, raw
 from headrace.context import call_stacks, errors, stack
 from headrace.distribute.remote import inlining
 from headrace.distribute.remote.programs import Program
-from headrace.framework import dtypes, variables
+from headrace.framework import dtypes, trackable, variables
 from headrace.framework.support import protos
 from headrace.graph.graph import Graph
 from headrace.graph.import_graph import import_graph_def
@@ -25,14 +25,6 @@ CONTAINER = "headrace_coordinator"
 _MOST_VARIABLES = 32  # in one graph
 _PROBE_SECONDS = 5  # for the answer of a task that may have come back
 _cleared = set()  # targets whose tasks have no state of earlier processes
-_keepers = {}  # handle id -> what makes such a resource on a task: function(task)
-
-
-def register(handle, make, owner):
-    """Has functions that captured `handle`, a resource of this process, take
-    make(task)'s tensor in its place on a task, as long as `owner` lives."""
-    _keepers[handle._id] = make
-    weakref.finalize(owner, _keepers.pop, handle._id, None)
 
 
 def name_of(job, index):
@@ -197,14 +189,18 @@ class Task:
             return self._dataset(outer)
         if outer.dtype != _RESOURCE:
             return self.resource(outer._id, lambda: constant(outer))
-        variable = variables.of_handle(outer)
-        variable = variables.whole_of(variable) if variable is not None else None
-        make = getattr(variable, "_on_task", _keepers.get(outer._id))
+        holder = variables.of_handle(outer)
+        if holder is not None:
+            holder = variables.whole_of(holder)
+        else:
+            holder = trackable.holder_of(outer)
+        make = getattr(holder, "_on_task", None)
         if make is None:
             raise errors.InvalidArgumentError._of(
                 f"a function for {self.name} uses {outer!r}, which lies in the process of "
                 "the coordinator: variables are made in the strategy's scope, datasets "
-                "by create_per_worker_dataset"
+                "by create_per_worker_dataset, and of tables a tf.lookup.StaticHashTable "
+                "is copied"
             )
         return make(self)
 

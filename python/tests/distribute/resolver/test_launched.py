@@ -3,30 +3,25 @@
 import json
 import os
 import re
-import shutil
 import socket
-import subprocess
 import sys
 import threading
 import time
 
 import headrace as tf
+import launching
 import processes
 import pytest
 from headrace.distribute.resolver import launched, meeting, places
 
 Resolver = tf.distribute.experimental.LaunchedClusterResolver
-_NAMES = re.compile(
-    "TF_CONFIG|RANK|WORLD_SIZE|LOCAL_.*|MASTER_.*|TORCHELASTIC_.*|OMPI_.*|PMIX_.*|PMI_.*|"
-    "MPI_.*|SLURM_(?!CONF).*|HEADRACE_MEETING"
-)
 
 
 @pytest.fixture
 def environment(monkeypatch):
     """Sets variables, when none of a launcher's is set."""
     for name in list(os.environ):
-        if _NAMES.fullmatch(name):
+        if launching.NAMES.fullmatch(name):
             monkeypatch.delenv(name)
 
     def given(**variables):
@@ -266,13 +261,7 @@ os.write(1, f"sum {strategy.num_replicas_in_sync} {float(total)}\\n".encode())
 """
 
 
-def launch(*command, **more):
-    if shutil.which(command[0]) is None:
-        pytest.skip(f"{command[0]} is not installed")
-    kept = {k: v for k, v in os.environ.items() if not _NAMES.fullmatch(k)}
-    done = subprocess.run(
-        command, env=kept | more, capture_output=True, text=True, timeout=240
-    )
+def sums(done):
     assert done.returncode == 0, done.stderr
     return re.findall(r"sum \d+ \d+\.0", done.stdout)  # lines may run together
 
@@ -285,25 +274,23 @@ def program(tmp_path):
 
 
 def test_open_mpi(program):
-    found = launch(
-        "mpirun.openmpi", "--oversubscribe", "-n", "3", sys.executable, program,
-        OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-    )  # fmt: skip
+    found = sums(launching.mpirun("openmpi", 3, sys.executable, program))
     assert found == ["sum 3 6.0"] * 3
 
 
 def test_mpich(program):
-    found = launch("mpirun.mpich", "-n", "3", sys.executable, program)
+    found = sums(launching.mpirun("mpich", 3, sys.executable, program))
     assert found == ["sum 3 6.0"] * 3
 
 
 def test_torchrun(program):
     """HEADRACE_TORCHRUN: a torchrun, of another Python than ours."""
     torchrun = os.environ.get("HEADRACE_TORCHRUN", "torchrun")
-    found = launch(
+    done = launching.launch(
         torchrun, "--nproc-per-node", "3", "--master-port",
         str(processes.free_ports(1)[0]), "--no-python", sys.executable, program,
     )  # fmt: skip
+    found = sums(done)
     assert found == ["sum 3 6.0"] * 3
 
 
@@ -311,5 +298,6 @@ def test_slurm(program):
     """Two nodes (tools/slurm.sh)."""
     if "SLURM_CONF" not in os.environ:
         pytest.skip("SLURM_CONF names no Slurm: tools/slurm.sh starts one")
-    found = launch("srun", "-N", "2", "-n", "4", sys.executable, program)
+    command = ["srun", "-N", "2", "-n", "4", sys.executable, program]
+    found = sums(launching.launch(*command))
     assert found == ["sum 4 10.0"] * 4
