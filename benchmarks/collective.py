@@ -1,6 +1,7 @@
 """All-reduce of 4 B, 64 KB, 4 MB and 64 MB by two processes on loopback: this package's
 MultiWorkerMirroredStrategy beside, where their interpreters are given, TensorFlow's RING and
-PyTorch's Gloo. Medians, by turns.
+PyTorch's Gloo. Medians, by turns. With TensorFlow also TensorFlow's messages between two
+processes of this package (`rings`) and between one of each (`mixed`).
 
     collective.py [--tensorflow PYTHON] [--torch PYTHON] [--turns N]
 """
@@ -34,6 +35,13 @@ def reducer(size):
         return strategy.run(of_replica)
     return lambda: reduced().numpy()
 """
+OF_RINGS = (
+    """
+import os
+os.environ["HEADRACE_TENSORFLOW_PEERS"] = "1"
+"""
+    + OF_STRATEGY
+)
 OF_TORCH = """
 import os, sys
 import torch
@@ -85,6 +93,16 @@ class Group:
     command of a process elsewhere."""
 
     def __init__(self, python, program, addresses, on=lambda i, command: command):
+        self._start([(python, program)] * len(addresses), addresses, on)
+
+    @classmethod
+    def of(cls, programs, addresses):
+        """A group of the processes of (interpreter, program) pairs."""
+        made = cls.__new__(cls)
+        made._start(programs, addresses, lambda i, command: command)
+        return made
+
+    def _start(self, programs, addresses, on):
         self.processes = [
             subprocess.Popen(
                 on(i, [python, "-c", program + LOOP, str(i), ",".join(addresses)]),
@@ -92,7 +110,7 @@ class Group:
                 stdout=subprocess.PIPE,
                 text=True,
             )
-            for i in range(len(addresses))
+            for i, (python, program) in enumerate(programs)
         ]
         for p in self.processes:
             while (line := p.stdout.readline()) != "ready\n":
@@ -128,6 +146,10 @@ def main():
     if given.tensorflow:
         program = OF_STRATEGY.replace("MODULE", "tensorflow")
         pairs["tensorflow"] = pair(given.tensorflow, program)
+        ours = sys.executable, OF_RINGS.replace("MODULE", "headrace")
+        pairs["rings"] = Group.of([ours, ours], addresses_here(2))
+        theirs = given.tensorflow, program
+        pairs["mixed"] = Group.of([theirs, ours], addresses_here(2))
     if given.torch:
         pairs["torch"] = pair(given.torch, OF_TORCH)
     took = {(name, size): [] for name in pairs for size in SIZES}

@@ -78,6 +78,49 @@ def copy_of(its_strategy):
     return found.copy if found is not None and found.strategy is its_strategy else None
 
 
+def in_ring(of=None):
+    """Whether workers of a strategy, by default the one in force, meet in TensorFlow's
+    order, as some of them may be TensorFlow's."""
+    found = strategy() if of is None else of
+    return found is not None and getattr(found.extended, "_rings", False)
+
+
+_turns_are_told = [False]
+
+
+def turns_are_told():
+    """Whether collectives say in which turn of a loop they are."""
+    return _turns_are_told[0]
+
+
+def tell_turns():
+    """Has loops that are traced from now on count their turns for collectives."""
+    _turns_are_told[0] = True
+
+
+class _Telling(threading.local):
+    by_first = True
+
+
+_telling = _Telling()
+
+
+def told_by_first():
+    """Whether the first worker tells others the first values of variables."""
+    return _telling.by_first
+
+
+@contextlib.contextmanager
+def as_each_has_it():
+    """A context in which variables begin with what this worker gives them, which all
+    workers know alike."""
+    before, _telling.by_first = _telling.by_first, False
+    try:
+        yield
+    finally:
+        _telling.by_first = before
+
+
 class _Worker(threading.local):
     index = None
 

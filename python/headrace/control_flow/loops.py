@@ -1,7 +1,7 @@
 """tf.while_loop."""
 
 from headrace._load import _headrace, raw
-from headrace.context import stack
+from headrace.context import stack, strategies
 from headrace.control_flow import bodies, flow_contexts, frames, loop_shapes
 from headrace.framework import conversion, dtypes, nest
 from headrace.framework.support import signatures
@@ -107,6 +107,7 @@ class _Traced:
         self._original = loop_vars
         graph = stack.current()
         with graph.name_scope(name or "while") as scope:
+            self._name = scope.rstrip("/")
             self._start(loop_vars, shape_invariants, maximum_iterations)
             self._cond_fn, self._body_fn = cond, body
             self._parallel = parallel_iterations
@@ -120,7 +121,7 @@ class _Traced:
             self._check_turn(turn)
             outputs = self._emit(condition, turn, scope)
         outputs = bodies.identities(outputs[: len(self._flat)], scope, self._names())
-        if self._most is not None:
+        if self._counted:
             outputs = outputs[1:]
         if not back_prop:
             stop = _headrace.raw_op("StopGradient")
@@ -146,6 +147,8 @@ class _Traced:
         self._most = None
         if maximum_iterations is not None:
             self._most = math_ops.cast(maximum_iterations, dtypes.int32)
+        self._counted = self._most is not None or strategies.turns_are_told()
+        if self._counted:
             zero = conversion.convert_to_tensor(0, dtypes.int32)
             tensors = [zero] + tensors
             shapes = [zero.shape] + shapes
@@ -155,13 +158,15 @@ class _Traced:
     def _names(self):
         """The names of the results: upstream's loops count turns and know the most of
         them, whether or not one is set, ahead of the loop's own variables."""
-        counted = self._most is not None
-        own = len(self._flat) - counted
-        numbers = [*([0] if counted else []), *range(2, 2 + own)]
+        own = len(self._flat) - self._counted
+        numbers = [*([0] if self._counted else []), *range(2, 2 + own)]
         return [f"Identity_{n}" if n else "Identity" for n in numbers]
 
     def _own(self, tensors):
-        rest = tensors[1:] if self._most is not None else tensors
+        rest = tensors
+        if self._counted:
+            stack.current().turn = self._name, tensors[0]
+            rest = tensors[1:]
         return bodies.like(self._vars, rest)
 
     def _condition(self, *tensors):
@@ -193,7 +198,7 @@ class _Traced:
             list(value), list(self._vars), expand_composites=True
         )
         value = bodies.tensors_of(value)
-        if self._most is None:
+        if not self._counted:
             return value
         one = conversion.convert_to_tensor(1, dtypes.int32)
         return [raw.AddV2(tensors[0], one), *value]

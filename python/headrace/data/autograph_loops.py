@@ -16,16 +16,20 @@ from headrace.ops import elementwise_ops, graph_assert
 def over_dataset(dataset, extra_test, body, state, opts):
     """A loop over a dataset. Shapes of variables may change: they are generalised."""
     iterator = OwnedIterator(dataset)
-    return _loop(iterator, extra_test, body, state, opts, relaxes=True)
+    return over_elements(iterator, extra_test, body, state, opts, relaxes=True)
 
 
 def over_iterator(iterator, extra_test, body, state, opts):
     """A loop over the elements that are left; one that is broken off leaves the rest."""
-    return _loop(iterator, extra_test, body, state, opts, relaxes=False)
+    return over_elements(iterator, extra_test, body, state, opts, relaxes=False)
 
 
-def _loop(iterator, extra_test, body, state, opts, relaxes):
-    """Carries the next element, if any: it is asked for only when it will be used."""
+def over_elements(iterator, extra_test, body, state, opts, relaxes):
+    """A loop over what an iterator gives as optionals; with `relaxes` shapes of variables
+    may change.
+
+    Carries the next element, if any: it is asked for only when it will be used.
+    """
     opts = dict(opts)
     most = opts.pop("maximum_iterations", None)
     counters = [] if most is None else [conversion.convert_to_tensor(0)]

@@ -10,9 +10,10 @@ from headrace.context import errors
 
 from headrace.distribute import values
 from headrace.distribute.options import InputContext, InputReplicationMode
+from headrace.distribute.together import Together, no_rows, of_any_rows
 from headrace.data import autograph_loops
 from headrace.data.dataset import Dataset, made_of
-from headrace.data.iterator import Iterator, OwnedIterator
+from headrace.data.iterator import OwnedIterator
 from headrace.data.optional import OptionalImpl
 from headrace.elements import nest
 from headrace.framework import type_spec
@@ -53,9 +54,6 @@ class _OfReplicas:
         """The structure of PerReplicaSpecs of an element."""
         return _spec_of(self._inner.element_spec)
 
-    # Whether workers may have different numbers of elements, and end together.
-    _ends_together = False
-
     def _of_this_worker(self, element):
         """An element whose leaves say that they are no global batch, also where this
         worker has but one replica."""
@@ -82,17 +80,25 @@ class _OptionalOfReplicas(OptionalImpl):
 class DistributedDataset(_OfReplicas, DistributedDatasetInterface):
     """A dataset of PerReplica elements. Only iterating over it is defined."""
 
+    # Whether workers may have different numbers of elements, and end together.
+    _ends_together = False
+
     def __init__(self, strategy, dataset):
         self._strategy = strategy
         self._inner = dataset
+        in_ring = strategy.extended._rings and tf.executing_eagerly()
+        self._is_endless = in_ring and self.cardinality == tf.data.INFINITE_CARDINALITY
 
     def __iter__(self):
         """A DistributedIterator, also within a tf.function."""
-        made = DistributedIterator(self._strategy, OwnedIterator(self._inner))
-        workers = getattr(self._strategy.extended, "_workers", None)
-        together = self._ends_together or getattr(workers, "rings", False)
-        made._ends_together = together and tf.executing_eagerly()
-        return made
+        inner = OwnedIterator(self._inner)
+        return DistributedIterator(self._strategy, inner, self._meets())
+
+    def _meets(self):
+        """Whether workers ask each other before each element whether one is left."""
+        if self._strategy.extended._rings:
+            return not self._is_endless
+        return self._ends_together and tf.executing_eagerly()
 
     @property
     def cardinality(self):
@@ -109,24 +115,18 @@ class DistributedIterator(_OfReplicas, DistributedIteratorInterface):
 
     _is_composite_tensor = True
 
-    def __init__(self, strategy, iterator):
-        self._strategy = strategy
-        self._inner = iterator
+    def __init__(self, strategy, iterator, meets=False):
+        self._strategy, self._meets = strategy, meets
+        self._own = self._inner = iterator
+        if meets:
+            self._inner = Together(strategy.extended._workers, iterator)
 
     def __iter__(self):
         return self
 
     def __next__(self):
         """The next element; StopIteration at the end."""
-        if not self._ends_together:
-            return _per_replica(next(self._inner))
-        found = self._inner.get_next_as_optional()
-        has_value = found.has_value()
-        if self._strategy.extended._workers.how_many(has_value) == 0:
-            raise StopIteration
-        if has_value:
-            return _per_replica(found.get_value())
-        return _per_replica(nest.map_structure(_no_rows, self._inner.element_spec))
+        return _per_replica(next(self._inner))
 
     next = __next__
 
@@ -141,30 +141,32 @@ class DistributedIterator(_OfReplicas, DistributedIteratorInterface):
     @property
     def initializer(self):
         """The operation that begins anew, of an iterator of graphs."""
-        return self._inner.initializer
+        return self._own.initializer
 
     def initialize(self):
         """The operation that begins anew, in a list; eagerly it begins anew at once."""
         if tf.executing_eagerly():
-            self._inner = OwnedIterator(self._inner._dataset)
+            inner = OwnedIterator(self._own._dataset)
+            self.__init__(self._strategy, inner, self._meets)
             return []
-        return [self._inner.initializer]
+        return [self._own.initializer]
 
     # --- an argument of functions ---
 
     @property
     def _type_spec(self):
-        return DistributedIteratorSpec(self._strategy, self._inner._type_spec)
+        return DistributedIteratorSpec(
+            self._strategy, self._own._type_spec, self._meets
+        )
 
     def _static_parts(self):
         return (self._type_spec,)
 
     def _components(self):
-        return self._inner._components()
+        return self._own._components()
 
     def _from_components(self, parts):
-        inner = self._inner._type_spec._from_components(parts)
-        return DistributedIterator(self._strategy, inner)
+        return self._type_spec._from_components(parts)
 
 
 class DistributedIteratorSpec(type_spec.TypeSpec):
@@ -172,28 +174,30 @@ class DistributedIteratorSpec(type_spec.TypeSpec):
 
     value_type = DistributedIterator
 
-    def __init__(self, strategy, inner):
-        self._strategy, self._inner = strategy, inner
+    def __init__(self, strategy, inner, meets=False):
+        self._strategy, self._inner, self._meets = strategy, inner, meets
 
     def _serialize(self):
-        return (_Same(self._strategy), self._inner)
+        return (_Same(self._strategy), self._inner, self._meets)
 
     @classmethod
     def _deserialize(cls, serialization):
-        strategy, inner = serialization
-        return cls(strategy.object, inner)
+        strategy, *rest = serialization
+        return cls(strategy.object, *rest)
 
     @property
     def element_spec(self):
         """The structure of PerReplicaSpecs of an element."""
-        return _spec_of(self._inner.element_spec)
+        found = self._inner.element_spec
+        return _spec_of(of_any_rows(found) if self._meets else found)
 
     @property
     def _component_specs(self):
         return self._inner._component_specs
 
     def _from_components(self, parts):
-        return DistributedIterator(self._strategy, self._inner._from_components(parts))
+        inner = self._inner._from_components(parts)
+        return DistributedIterator(self._strategy, inner, self._meets)
 
 
 class _Same:
@@ -407,25 +411,8 @@ def _nth(window, i, spec):
         element = element.skip(i)
     if all(s.shape.is_fully_defined() for s in nest.flatten(spec)):
         return element.take(1).get_single_element()
-    rest = Dataset.from_tensors(nest.map_structure(_no_rows, spec))
+    rest = Dataset.from_tensors(nest.map_structure(no_rows, spec))
     return element.concatenate(rest).take(1).get_single_element()
-
-
-def _no_rows(spec):
-    if isinstance(spec, tf.RaggedTensorSpec):
-        return tf.RaggedTensor.from_row_lengths(
-            tf.zeros([0], spec.dtype), tf.zeros([0], spec.row_splits_dtype)
-        )
-    if spec.shape.rank is None:
-        raise ValueError(
-            "the elements of a dataset run out between replicas, and their rank is not "
-            "known"
-        )
-    shape = [0, *[d or 0 for d in spec.shape.as_list()[1:]]]
-    if isinstance(spec, tf.SparseTensorSpec):
-        empty = tf.zeros([0, len(shape)], tf.int64), tf.zeros([0], spec.dtype)
-        return tf.SparseTensor(*empty, tf.constant(shape, tf.int64))
-    return tf.zeros(shape, spec.dtype)
 
 
 def initializable(distributed):
@@ -443,13 +430,13 @@ def _over_dataset(distributed, extra_test, body, state, opts):
     def of_replicas(parts):
         return body(_per_replica(parts))
 
-    inner = distributed._inner
-    run = (
-        autograph_loops.over_iterator
-        if isinstance(inner, Iterator)
-        else autograph_loops.over_dataset
+    is_dataset = isinstance(distributed, DistributedDataset)
+    iterator = (iter(distributed) if is_dataset else distributed)._inner
+    if isinstance(iterator, Together) and not is_dataset:
+        iterator = iterator.in_loop()
+    return autograph_loops.over_elements(
+        iterator, extra_test, of_replicas, state, opts, relaxes=is_dataset
     )
-    return run(inner, extra_test, of_replicas, state, opts)
 
 
 loops.register_iterable(DistributedDataset, _over_dataset)

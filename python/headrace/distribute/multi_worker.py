@@ -1,16 +1,19 @@
 """What strategies of several processes share: who takes part, and how tensors go between
 them."""
 
+import collections
 import contextlib
 import itertools
 
 from headrace import _api as tf
-from headrace.context import errors
+from headrace._load import _headrace
+from headrace.context import errors, stack, strategies
 from headrace.distribute import contexts, cross_device, mirrored, strategy, values
 from headrace.distribute.options import CommunicationImplementation, ReduceOp
 from headrace.distribute.resolver.launched import default_resolver
 from headrace.distribute.server import Server
 from headrace.framework.settings import logging
+from headrace.function import deferred
 
 _TRAINING = ("chief", "master", "worker")  # jobs whose tasks train, as groups sort them
 # What travels as another dtype that holds all of its values.
@@ -94,20 +97,47 @@ class Workers:
         self._instances = itertools.count(_RING_FIRST if self.rings else 1)
         if self.rings:
             self._server._core.coordinate(tasks)
+            strategies.tell_turns()
 
-    def _instance(self):
+    def new_number(self):
         """The next number of a collective; in TensorFlow's counting of each call anew."""
-        if self.rings and tf.inside_function():
-            graph = tf.compat.v1.get_default_graph()
-            return graph.capture_call_time_value(
-                lambda: next(self._instances), tf.TensorSpec([], tf.int32)
-            )
-        return next(self._instances)
+        if not self.rings or not tf.inside_function():
+            return next(self._instances)
+        graph = deferred.graph_being_traced()
+        if graph is not None:
+            spec = tf.TensorSpec([], tf.int32)
+            return graph.capture_call_time_value(_Following(self), spec)
+        # Else what is built only describes a layer, unless a session is to run it.
+        return 0 if stack.outside_functions() is None else next(self._instances)
+
+    def ahead(self, loop, number):
+        """The number of a collective with which each turn of a loop begins, where it is
+        asked for before the loop or at the end of a turn."""
+        if not self.rings:
+            return number
+        inside, turn = _turn()
+        if inside is None:
+            return InTurn(loop, 0, number)
+        return InTurn(inside, turn + 1, number)
+
+    def _in_turn(self, instance):
+        """The number, where loops are told in which turn of one the collective is."""
+        if isinstance(instance, InTurn):
+            loop, turn, instance = instance
+        else:
+            loop, turn = _turn()
+        if loop is None or not tf.is_tensor(instance):
+            return instance
+        _note(instance, loop)
+        tell = _headrace.raw_op("_CollectiveTurn")
+        return tell(instance_key=instance, turn=turn, group_key=self._group, loop=loop)
 
     def _call(self, op, instance=None, **given):
         """A collective of the workers' first processors, whatever device is in force."""
-        instance = self._instance() if instance is None else instance
+        instance = self.new_number() if instance is None else instance
         with tf.device("/cpu:0"):
+            if self.rings and tf.inside_function():
+                instance = self._in_turn(instance)
             return op(
                 **given,
                 group_size=self.count,
@@ -146,20 +176,21 @@ class Workers:
         finally:
             self.options = kept
 
-    def sum(self, value):
+    def sum(self, value, instance=None):
         """The sum of a tensor of all workers; of numbers."""
         sent, back = _sendable(value)
         op, how = tf.raw_ops.CollectiveReduceV2, dict(merge_op="Add", final_op="Id")
         flat = self.rings and tf.inside_function()
         given = tf.reshape(sent, [-1]) if flat else sent
-        found = self._call(op, input=given, ordering_token=[], **how)
+        found = self._call(op, instance, input=given, ordering_token=[], **how)
         return back(tf.reshape(found, tf.shape(sent)) if flat else found)
 
-    def how_many(self, flag):
-        """How many workers say yes, an int: of a bool tensor, where ops run at once."""
+    def how_many(self, flag, instance=None):
+        """How many workers say yes: a scalar, of a bool tensor."""
         if self.rings:
-            return int(self.sum(tf.reshape(tf.cast(flag, tf.int64), [1, 1]))[0, 0])
-        return int(self.sum(tf.cast(flag, tf.int32)))
+            found = self.sum(tf.reshape(tf.cast(flag, tf.int64), [1, 1]), instance)
+            return tf.reshape(found, [])
+        return self.sum(tf.cast(flag, tf.int32), instance)
 
     def rows(self, value):
         """The rows of all workers' tensors after each other, which may be of different
@@ -213,10 +244,10 @@ class Workers:
         indices = tf.convert_to_tensor(value.indices)
         count = tf.shape(indices)[0]
         counts = self._gathered(tf.reshape(count, [1]))
-        numbers = [self._instance(), self._instance()]
+        numbers = [self.new_number(), self.new_number()]
         if tf.inside_function():
             alike = tf.reduce_all(tf.equal(counts, count))
-            others = [self._instance(), self._instance()]
+            others = [self.new_number(), self.new_number()]
             numbers = [tf.where(alike, a, b) for a, b in zip(numbers, others)]
         (values, back), (at, back_at) = _sendable(value.values), _sendable(indices)
         return tf.IndexedSlices(
@@ -224,6 +255,60 @@ class Workers:
             back_at(self._rows_of(at, count, counts, numbers[1])),
             value.dense_shape,
         )
+
+
+_IN_RINGS = (
+    "in a group by CommunicationImplementation.RING of HEADRACE_TENSORFLOW_PEERS=1"
+)
+# A number of a collective that says itself in which turn of which loop it is.
+InTurn = collections.namedtuple("InTurn", "loop, turn, number")
+
+
+def _turn():
+    """(name of the loop that is being traced, its turn); None without a loop.
+
+    UnimplementedError for a loop within a loop or branch, which TensorFlow's workers know
+    by a name that only they can tell.
+    """
+    graph, found = stack.current(), (None, None)
+    while getattr(graph, "is_branch", False):
+        if found[0] is not None:
+            raise errors.UnimplementedError._of(
+                f"a collective in the loop {found[0]} within another loop or a branch, "
+                + _IN_RINGS
+            )
+        found = graph.turn or found
+        graph = graph.outer_graph
+    return found
+
+
+class _Following:
+    """Gives the next number, to calls of functions whose graphs have a use for it."""
+
+    if_used = True
+
+    def __init__(self, workers):
+        self._workers = workers
+
+    def __call__(self):
+        return next(self._workers._instances)
+
+    def passed(self, number, loop):
+        """The number, as a function that is traced gives it to one that it calls, in
+        which the collective is in that loop, if in one."""
+        if loop is not None:
+            raise errors.UnimplementedError._of(
+                f"a collective in the loop {loop} of a function that another one calls, "
+                + _IN_RINGS
+            )
+        return self._workers._in_turn(number)
+
+
+def _note(number, loop):
+    """Notes in which loop of the function that is being traced a number is used."""
+    for d in deferred.graph_being_traced().deferred.values():
+        if any(t._id == number._id for t in d.tensors):
+            d.note = loop
 
 
 def _sendable(value, bools=False):
@@ -263,6 +348,7 @@ class CollectiveAllReduceExtended(mirrored.MirroredExtended):
     experimental_should_init = should_checkpoint = should_save_summary = property(
         lambda self: self._is_chief, doc="Whether this worker is the first one."
     )
+    _rings = property(lambda self: self._workers.rings)
     _several = property(lambda self: self._workers.count > 1)
     _task_id = property(lambda self: self._workers.index)
 
@@ -275,7 +361,7 @@ class CollectiveAllReduceExtended(mirrored.MirroredExtended):
 
     def _create_variable(self, next_creator, **kwargs):
         initial = kwargs.get("initial_value")
-        if self._several and initial is not None:
+        if self._several and initial is not None and strategies.told_by_first():
 
             def value():
                 found = initial() if callable(initial) else initial

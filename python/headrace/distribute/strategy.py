@@ -218,6 +218,7 @@ class StrategyExtended:
     should_save_summary = True
     _shards = 1, 0  # of how many workers' input which
     _replica_offset = 0  # the number of this worker's first replica
+    _rings = False  # whether workers meet in TensorFlow's order, by its messages
 
     def _in_multi_worker_mode(self):
         """Whether other workers compute the same: programs that write files ask it."""

@@ -397,7 +397,11 @@ class SyncOnReadVariable(DistributedVariable):
                 "when aggregation is set to `tf.VariableAggregation.SUM`."
             )
         shared = tuple(share for _, share in self._shares(value))
-        return super()._write_all(method, values.PerReplica(shared), kwargs)
+        done = super()._write_all(method, values.PerReplica(shared), kwargs)
+        if strategies.in_ring(self._distribute_strategy):
+            if kwargs.get("read_value", True) and self._aggregation in (_SUM, _MEAN):
+                self._together()  # as all workers read what they wrote
+        return done
 
     def _scatter(self, op, sparse_delta, name):
         method = "scatter_" + op.removeprefix("ResourceScatter").lower()

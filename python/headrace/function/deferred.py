@@ -18,6 +18,7 @@ class Deferred:
         self.closure, self.spec, self.key = closure, spec, key
         self._type = trace_types.signature_type(spec)
         self.tensors = []
+        self.note = None  # what the closure's `passed` is told
 
     def placed(self, graph):
         """The same, with a placeholder in the graph."""
@@ -30,17 +31,20 @@ class Deferred:
     def values(self):
         """The tensors of the value now; those of the graph that is being traced, where
         one is, take it when that is called."""
-        graph = _graph_being_traced()
+        graph = graph_being_traced()
         if graph is None:
             value = self.closure()
         else:
             value = graph.capture_call_time_value(self.closure, self.spec, self.key)
+            if hasattr(self.closure, "passed"):
+                value = self.closure.passed(value, self.note)
         out = []
         trace_types.cast(value, self._type, out)
         return out
 
 
-def _graph_being_traced():
+def graph_being_traced():
+    """The graph of the innermost tf.function that is being traced; None where none is."""
     graph = None if _headrace.is_eager() else stack.current()
     while graph is not None and getattr(graph, "is_branch", False):
         graph = graph.outer_graph
@@ -59,7 +63,10 @@ class TracedGraph(FuncGraph):
         """Tensors of what `closure()` gives whenever the function is called.
 
         `spec` is a TypeSpec or a structure of some; calls raise TypeError where the
-        value does not fit it. Of one `key` the first closure alone is asked.
+        value does not fit it. Of one `key` the first closure alone is asked. One with
+        an attribute `if_used` is not asked where the graph does nothing with its value,
+        as of bodies of loops that were given up. A method `passed` of a closure says what a
+        traced function gives to one that it calls.
         """
         if key is None:
             key = object()
@@ -87,6 +94,13 @@ class TracedGraph(FuncGraph):
         concrete.replace_capture_with_deferred_capture(
             tensor, closure, spec, placeholder, default_value
         )
+
+    def drop_unused(self):
+        """Forgets closures that wanted to be asked only where their values are used."""
+        for key, d in list(self.deferred.items()):
+            if getattr(d.closure, "if_used", False):
+                if not any(t.consumers() for t in d.tensors):
+                    del self.deferred[key]
 
     @property
     def deferred_tensors(self):

@@ -144,6 +144,7 @@ def trace(
     captured = graph.variables
     trainable = [v.handle for v in captured if v.trainable]
     full_name = _headrace.new_function_name(f"__inference_{name}")
+    graph.drop_unused()
     arguments = graph.inputs + graph.deferred_tensors
     core = _headrace.make_concrete(
         graph._core,

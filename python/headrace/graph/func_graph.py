@@ -35,6 +35,7 @@ class FuncGraph(Graph):
         self.variable_arguments = {}  # what stands for them, by their alias_id
         self.outer_controls = []  # what a call has to wait for; of branches and loops
         self._function_type = None
+        self.turn = None  # (the name of a loop, its turn) of bodies that know it
         if outer is not None:
             self._copy_collections(outer)
 

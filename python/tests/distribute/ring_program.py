@@ -153,6 +153,152 @@ def train():
     _together(_training())
 
 
+def _walks(s):
+    """Functions that walk over datasets, whose last batches some workers lack."""
+    rows = tf.data.Dataset.range(22).map(lambda i: tf.cast(i, tf.float32)).batch(4)
+    uneven = s.distribute_datasets_from_function(
+        lambda _: rows.take(2 + 2 * _SELF)  # the first worker has the fewest
+    )
+
+    def added(x):
+        return s.reduce("SUM", s.run(tf.reduce_sum, args=(x,)), axis=None)
+
+    @tf.function
+    def whole(dataset):
+        total, turns = 0.0, 0
+        for x in dataset:
+            total += added(x)
+            turns += 1
+        return total, turns
+
+    @tf.function
+    def some(iterator):
+        total = 0.0
+        for _ in tf.range(2):
+            total += added(next(iterator))
+        return total
+
+    @tf.function
+    def optional(iterator):
+        total, found = 0.0, iterator.get_next_as_optional()
+        while found.has_value():
+            total += added(found.get_value())
+            found = iterator.get_next_as_optional()
+        return total
+
+    for name, dataset in (
+        ("even", s.experimental_distribute_dataset(rows)),
+        ("uneven", uneven),
+    ):
+        told(f"{name} whole", *whole(dataset), *whole(iter(dataset)))
+        iterator = iter(dataset)
+        told(f"{name} some", some(iterator), *whole(iterator))
+        told(f"{name} optional", optional(iter(dataset)))
+
+
+def walk():
+    s = strategy()
+    _walks(s)
+    with s.scope():
+        v = tf.Variable([[1.0, 2.0]] * 2)
+
+    @tf.function
+    def train(steps):
+        for _ in tf.range(steps):
+            s.run(lambda: v.assign_add(replica().all_reduce("SUM", v * 0.5)))
+        return v.read_value()
+
+    told("train", train(tf.constant(3)), train(tf.constant(1)))
+
+    @tf.function
+    def called(x):
+        return s.reduce("SUM", s.run(lambda: x * (_SELF + 1.0)), axis=None)
+
+    @tf.function
+    def calls():
+        total = called(tf.ones([]))
+        for i in tf.range(3):
+            total += called(tf.cast(i, tf.float32))
+        return total
+
+    @tf.function
+    def branches():
+        total = 0.0
+        for i in tf.range(3):
+            if i > 0:
+                total += added(tf.cast(i, tf.float32))
+        return total
+
+    def added(x):
+        return s.reduce("SUM", s.run(lambda: x), axis=None)
+
+    told("calls", calls(), calls(), branches())
+
+
+def refused():
+    s = strategy()
+
+    def added():
+        return s.reduce("SUM", s.run(lambda: tf.ones([2])), axis=None)
+
+    @tf.function
+    def nested():
+        total = tf.zeros([2])
+        for _ in tf.range(2):
+            for _ in tf.range(2):
+                total += added()
+        return total
+
+    @tf.function
+    def loop():
+        total = tf.zeros([2])
+        for _ in tf.range(2):
+            total += added()
+        return total
+
+    @tf.function
+    def called():
+        return loop() + 1.0
+
+    def scatter():
+        tf.raw_ops.CollectiveReduceScatterV2(
+            input=tf.ones([2 * s.num_replicas_in_sync]),
+            group_size=s.num_replicas_in_sync,
+            group_key=7,
+            instance_key=200,
+            ordering_token=[],
+            merge_op="Add",
+            final_op="Id",
+            communication_hint="RING",
+        )
+
+    for name, function, error, text in (
+        (
+            "nested",
+            nested,
+            tf.errors.UnimplementedError,
+            "a collective in the loop while within another loop",
+        ),
+        (
+            "called",
+            called,
+            tf.errors.UnimplementedError,
+            "a collective in the loop while of a function",
+        ),
+        (
+            "scatter",
+            scatter,
+            tf.errors.InternalError,
+            "CollectiveRegistry::Lookup did not find collective",
+        ),
+    ):
+        try:
+            function()
+        except error as e:
+            told(name, text if text in str(e) else str(e))
+    told("sum", added())
+
+
 def death():
     """The last one dies in the middle; others say what they are told."""
     s = strategy()
@@ -169,4 +315,4 @@ def death():
     os._exit(0)  # TensorFlow's own end may wait for who is dead
 
 
-{"ops": ops, "train": train, "death": death}[_WHAT]()
+{"ops": ops, "train": train, "walk": walk, "refused": refused, "death": death}[_WHAT]()

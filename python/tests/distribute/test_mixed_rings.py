@@ -14,7 +14,7 @@ import pytest
 
 _PROGRAM = os.path.join(os.path.dirname(__file__), "ring_program.py")
 _OURS, _THEIRS = "headrace", "tensorflow"
-_GROUPS = [
+GROUPS = [
     [_OURS, _OURS],
     [_THEIRS, _OURS],
     [_OURS, _THEIRS],
@@ -22,7 +22,7 @@ _GROUPS = [
 ]
 
 
-def run(what, modules):
+def run(what, modules, program=_PROGRAM):
     """What each worker told, by name."""
     if _THEIRS in modules and not processes.PYTHONS[_THEIRS]:
         pytest.skip("HEADRACE_TENSORFLOW_PYTHON is not set")
@@ -30,7 +30,7 @@ def run(what, modules):
     spec = json.dumps(cluster.spec)
     tasks = [
         subprocess.Popen(
-            [processes.PYTHONS[module], _PROGRAM, module, what, "worker", str(i), spec],
+            [processes.PYTHONS[module], program, module, what, "worker", str(i), spec],
             env={**os.environ, "HEADRACE_TENSORFLOW_PEERS": "1"},
             stdout=subprocess.PIPE,
             text=True,
@@ -48,7 +48,7 @@ def run(what, modules):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("modules", _GROUPS)
+@pytest.mark.parametrize("modules", GROUPS)
 def test_ops(modules):
     found, codes = run("ops", modules)
     count, total = len(modules), sum(range(len(modules)))
@@ -76,7 +76,7 @@ def test_ops(modules):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("modules", _GROUPS)
+@pytest.mark.parametrize("modules", GROUPS)
 def test_training(modules):
     found, codes = run("train", modules)
     assert codes == [0] * len(modules) and all(other == found[0] for other in found)
@@ -102,7 +102,41 @@ def test_training(modules):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("modules", _GROUPS)
+@pytest.mark.parametrize("modules", GROUPS)
+def test_walks_within_functions(modules):
+    found, codes = run("walk", modules)
+    count = len(modules)
+    assert codes == [0] * count and all(other == found[0] for other in found)
+    got, total = found[0], float(sum(range(22)))
+    assert got["even whole"] == [total, 6, total, 6]
+    assert got["even some"] == [28.0, total - 28.0, 4]
+    assert got["even optional"] == [total]
+    each = [float(sum(range(min(4 * (2 + 2 * i), 22)))) for i in range(count)]
+    turns = min(2 * count, 6)
+    assert got["uneven whole"] == [sum(each), turns, sum(each), turns]
+    first = count * 28.0
+    assert got["uneven some"] == [first, sum(each) - first, turns - 2]
+    assert got["uneven optional"] == [sum(each)]
+    assert got["calls"] == [*[4.0 * sum(range(count + 1))] * 2, 3.0 * count]
+    factor = 1 + 0.5 * count
+    rows = [[1.0, 2.0]] * 2
+    assert got["train"] == [
+        [[x * factor**times for x in row] for row in rows] for times in (3, 4)
+    ]
+
+
+@pytest.mark.slow
+def test_what_only_tensorflow_can_name_is_refused():
+    found, codes = run("refused", [_OURS, _OURS])
+    assert codes == [0, 0]
+    for got in found:
+        assert got["nested"] == ["a collective in the loop while within another loop"]
+        assert got["called"] == ["a collective in the loop while of a function"]
+        assert got["scatter"] == ["CollectiveRegistry::Lookup did not find collective"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("modules", GROUPS)
 def test_a_worker_that_dies(modules):
     found, codes = run("death", modules)
     assert codes == [0] * (len(modules) - 1) + [9]

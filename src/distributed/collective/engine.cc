@@ -140,6 +140,8 @@ Status RemoteCollectives::AskLeader(const GroupMember& m,
         options_.leader.ToString(), ": ", s.message()));
   }
   if (absl::IsUnimplemented(s)) {
+    // Members with ranks TensorFlow's leader refuses, all at once.
+    if (m.rank >= 0 && options_.rings) HR_RETURN_IF_ERROR(ring_->Join(m));
     return absl::UnimplementedError(absl::StrCat(
         options_.leader.ToString(),
         ", which is to lead groups, is TensorFlow's: all members are to ask "
@@ -487,6 +489,11 @@ void RemoteCollectives::Settle(const GroupRef& group, const SpotKey& key) {
     group->spots.erase(at);
     changed_.NotifyAll();
   }
+}
+
+void RemoteCollectives::TellTurn(const GroupMember& member,
+                                 int64_t instance_key, const LoopTurn& turn) {
+  if (options_.rings) ring_->TellTurn(member, instance_key, turn);
 }
 
 StatusOr<Tensor> RemoteCollectives::Run(const CollectiveCall& asked) {

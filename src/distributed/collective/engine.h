@@ -68,6 +68,8 @@ class RemoteCollectives
 
   Status Join(const GroupMember& member) override;
   StatusOr<Tensor> Run(const CollectiveCall& asked) override;
+  void TellTurn(const GroupMember& member, int64_t instance_key,
+                const LoopTurn& turn) override;
   void Abort(const Status& why) override;
 
   // For engines that carry tensors otherwise (mpi, nccl): the members of a

@@ -33,6 +33,10 @@ class MpiCollectives : public CollectiveEngine {
 
   Status Join(const GroupMember& member) override;
   StatusOr<Tensor> Run(const CollectiveCall& call) override;
+  void TellTurn(const GroupMember& member, int64_t instance_key,
+                const LoopTurn& turn) override {
+    options_.own->TellTurn(member, instance_key, turn);
+  }
   void Abort(const Status& why) override { options_.own->Abort(why); }
 
  private:

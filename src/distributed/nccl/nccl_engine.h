@@ -37,6 +37,10 @@ class NcclCollectives : public CollectiveEngine {
     return options_.otherwise->Join(member);
   }
   StatusOr<Tensor> Run(const CollectiveCall& call) override;
+  void TellTurn(const GroupMember& member, int64_t instance_key,
+                const LoopTurn& turn) override {
+    options_.otherwise->TellTurn(member, instance_key, turn);
+  }
   void Abort(const Status& why) override { options_.otherwise->Abort(why); }
 
  private:

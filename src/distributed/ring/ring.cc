@@ -54,6 +54,10 @@ tensorflow::CompleteInstanceRequest RequestOf(const CollectiveCall& call,
   for (const int64_t dim : call.shape.dims()) {
     request.mutable_shape()->add_dim()->set_size(dim);
   }
+  if (call.kind == CollectiveKind::kReduceScatter && call.shape.rank() > 0) {
+    request.mutable_shape()->mutable_dim(0)->set_size(call.shape[0] /
+                                                      call.member.group_size);
+  }
   request.set_group_key(static_cast<int32_t>(call.member.group_key));
   request.set_group_size(static_cast<int32_t>(call.member.group_size));
   request.set_instance_key(static_cast<int32_t>(call.instance_key));
@@ -290,9 +294,8 @@ StatusOr<RingMeeting::Take> RingCollectives::AskForPart(
 StatusOr<Tensor> RingCollectives::RunIn(const GroupRef& group, int rank,
                                         const CollectiveCall& call) {
   HR_ASSIGN_OR_RETURN(const int source, SourceOf(group, rank, call));
-  // No frames and iterations: loops make calls of their own.
-  const std::string name =
-      absl::StrCat(call.member.group_key, ":", call.instance_key, ":0:0");
+  const std::string name = absl::StrCat(call.member.group_key, ":",
+                                        call.instance_key, ":", TurnOf(call));
   return GoRound(RingMeeting{
       call, rank, static_cast<int>(group->size), source,
       [&](const std::string& part, Bytes content) {
@@ -301,6 +304,26 @@ StatusOr<Tensor> RingCollectives::RunIn(const GroupRef& group, int rank,
       [&](int from, const std::string& part, int64_t size) {
         return AskForPart(group, rank, call, from, name + part, size);
       }});
+}
+
+Status RingCollectives::Join(const GroupMember& member) {
+  GroupRef group;
+  int rank = 0;
+  return JoinGroup(member, &group, &rank);
+}
+
+void RingCollectives::TellTurn(const GroupMember& member, int64_t instance_key,
+                               const LoopTurn& turn) {
+  MutexLock lock(mutex_);
+  turns_[{member.group_key, instance_key, member.processor}] =
+      absl::StrCat(LoopFrame(turn.loop), ":", turn.number);
+}
+
+std::string RingCollectives::TurnOf(const CollectiveCall& call) {
+  MutexLock lock(mutex_);
+  const auto found = turns_.extract(
+      {call.member.group_key, call.instance_key, call.member.processor});
+  return found ? found.mapped() : "0:0";
 }
 
 StatusOr<Tensor> RingCollectives::Run(const CollectiveCall& call) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/device_name.h"
@@ -40,7 +41,10 @@ class RingCollectives : public std::enable_shared_from_this<RingCollectives> {
       : options_(std::move(options)) {}
 
   // As CollectiveEngine's.
+  Status Join(const GroupMember& member);
   StatusOr<Tensor> Run(const CollectiveCall& call);
+  void TellTurn(const GroupMember& member, int64_t instance_key,
+                const LoopTurn& turn);
   void Abort(const Status& why);
   // Groups are forgotten: their members join anew.
   void Forget(const Status& why);
@@ -68,6 +72,10 @@ class RingCollectives : public std::enable_shared_from_this<RingCollectives> {
     std::set<std::shared_ptr<ClientCall>> calls;  // under way
   };
   using GroupRef = std::shared_ptr<Group>;
+
+  // What a processor was told of its next call: by group, instance, processor.
+  using CallKey = std::tuple<int64_t, int64_t, int>;
+  std::string TurnOf(const CollectiveCall& call);
 
   DeviceName DeviceOf(const GroupMember& member) const;
   Status JoinGroup(const GroupMember& member, GroupRef* group, int* rank);
@@ -97,6 +105,7 @@ class RingCollectives : public std::enable_shared_from_this<RingCollectives> {
   Status aborted_ ABSL_GUARDED_BY(mutex_);
   Status failed_ ABSL_GUARDED_BY(mutex_);
   std::map<int64_t, GroupRef> groups_ ABSL_GUARDED_BY(mutex_);
+  std::map<CallKey, std::string> turns_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace headrace::distributed

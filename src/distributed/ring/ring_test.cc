@@ -135,6 +135,29 @@ TEST(RingTest, BroadcastTreesAreTensorFlows) {
   }
 }
 
+TEST(RingTest, FramesOfLoopsAreTensorFlows) {
+  // As 2.21's workers name parts of collectives in loops of these names.
+  EXPECT_EQ(LoopFrame("while"), 6315961604705615773u);
+  EXPECT_EQ(LoopFrame("while_1"), 1798623155223039322u);
+}
+
+TEST(RingTest, TurnsOfLoopsMeet) {
+  Rings tasks(2);
+  for (const int64_t turn : {0, 1, 5}) {
+    const auto got = tasks.Run([&](int i) {
+      CollectiveCall call =
+          CallOfKind(CollectiveKind::kReduce, 2, 1,
+                     Counted<float>(DType::kFloat, Shape{3}, i));
+      tasks.engines[i]->TellTurn(call.member, 1, {"while", turn});
+      return call;
+    });
+    for (const auto& sum : got) {
+      ASSERT_TRUE(sum.ok()) << sum.status();
+      EXPECT_EQ(sum->data<float>()[1], 3);
+    }
+  }
+}
+
 TEST(RingTest, ThoseWhoDisagreeAreTold) {
   const auto run = [](auto change) {
     Rings tasks(2);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "ops/string/hash.h"
 
 namespace headrace::distributed {
 namespace {
@@ -238,6 +239,14 @@ std::vector<int> BroadcastTargets(int rank, int size, int source) {
   return targets;
 }
 
+uint64_t LoopFrame(StringView loop) {
+  const auto of_both = [](uint64_t a, uint64_t b) {
+    return a ^ (b + 0x9e3779b97f4a7800 + (a << 10) + (a >> 4));
+  };
+  constexpr uint64_t kRoot = 0, kTurn = 0;  // where the loop is entered
+  return of_both(kRoot, of_both(kTurn, Hash64(loop)));
+}
+
 StatusOr<Tensor> GoRound(const RingMeeting& m) {
   switch (m.call.kind) {
     case CollectiveKind::kReduce:
@@ -251,7 +260,10 @@ StatusOr<Tensor> GoRound(const RingMeeting& m) {
     case CollectiveKind::kReduceScatter:
       break;
   }
-  return Internal("TensorFlow's rings know no reduce-scatter");
+  return Internal(
+      "CollectiveRegistry::Lookup did not find collective implementation "
+      "undef: "
+      "TensorFlow's rings know no reduce-scatter");
 }
 
 }  // namespace headrace::distributed

@@ -31,4 +31,8 @@ StatusOr<Tensor> GoRound(const RingMeeting& meeting);
 // Whom a member of a broadcast sends the tensor to, in order.
 std::vector<int> BroadcastTargets(int rank, int size, int source);
 
+// What names of parts say of a loop of the function that is called, by the name
+// of the loop's operation.
+uint64_t LoopFrame(StringView loop);
+
 }  // namespace headrace::distributed

@@ -50,6 +50,12 @@ struct CollectiveCall {
   bool odd_round = false;
 };
 
+// A turn of a loop of the function that is called.
+struct LoopTurn {
+  std::string loop;  // the name of its operation
+  int64_t number = 0;
+};
+
 // Thread-safe. Calls wait for the other members, end with CheckStop, and once
 // one of a group has failed, all further calls of that group fail with its
 // error: some members would wait for ever else.
@@ -63,6 +69,10 @@ class CollectiveEngine {
   // InvalidArgument and Internal when they do not agree, DeadlineExceeded
   // beyond the timeout.
   virtual StatusOr<Tensor> Run(const CollectiveCall& call) = 0;
+  // In which turn of a loop a processor's next call of that instance is made,
+  // of an engine that tells other members so. Others make their calls in order.
+  virtual void TellTurn(const GroupMember&, int64_t /*instance_key*/,
+                        const LoopTurn&) {}
   // All calls of all groups fail with `why` from now on.
   virtual void Abort(const Status& why) = 0;
 };

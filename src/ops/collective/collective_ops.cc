@@ -197,6 +197,19 @@ Status Declared(ShapeContext& c) {
   return OkStatus();
 }
 
+// The key of an instance, whose next call here is made in that turn of a loop.
+Status TellTurn(KernelContext& c) {
+  GroupMember member;
+  member.group_key = c.op().int_attr("group_key");
+  member.processor = ThisProcessor();
+  const int32_t key = c.input(0).scalar<int32_t>();
+  EngineOf(c.services())
+      ->TellTurn(member, key,
+                 {c.op().string_attr("loop"), c.input(1).scalar<int32_t>()});
+  c.set_output(0, c.input(0));
+  return OkStatus();
+}
+
 // What a row of the table has; further attributes follow in upstream's order.
 OpBuilder CollectiveOp(const char* name, const char* doc, ShapeFn shape,
                        KernelFactory kernel) {
@@ -272,6 +285,19 @@ const OpRegistrar receive =
                              ComputeOwn<Receive<KeysOfAttrs>>),
                 kSent)
               .Attr("shape: shape"));
+
+const OpRegistrar turn = OpBuilder("_CollectiveTurn")
+                             .Input("instance_key: int32")
+                             .Input("turn: int32")
+                             .Output("key: int32")
+                             .Attr("group_key: int")
+                             .Attr("loop: string")
+                             .Doc(
+                                 "Says in which turn of a loop the instance's "
+                                 "next collective is.")
+                             .Stateful()
+                             .Shape(ScalarShape)
+                             .Cpu(ComputeOwn<TellTurn>);
 
 const OpRegistrar reduce_v2 = Divided(Ordered(Timed(
     Merging(Second(CollectiveOp("CollectiveReduceV2", kReduces, UnchangedShape,

@@ -69,6 +69,8 @@ class Steps:
         self._last = ()  # dims seen right before
         self._graph = None
 
+    taken = 1  # batches of a call
+
     def begin(self, source):
         """A walk over the data begins."""
 
@@ -131,6 +133,8 @@ class OwnSteps:
         return getattr(self._base, name)
 
     def __call__(self, data):
+        if hasattr(data, "_of_this_worker"):  # an iterator
+            return self._function(data)
         leaves = tf.nest.flatten(data)
         known = all(tf.is_tensor(x) and hasattr(x, "shape") for x in leaves)
         if not known:  # shares of replicas, objects of the program's

@@ -1,6 +1,7 @@
 """Data for fit, evaluate and predict: arrays, datasets, generators, sequences."""
 
 import copy
+import itertools
 import math
 import operator
 
@@ -10,6 +11,7 @@ from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.framework.settings import logging, random_seed
 from headrace.keras import settings
+from headrace.keras.base.base_layer import any_batch_spec
 from headrace.keras.callback.progress import ProgbarLogger
 from headrace.keras.dataset_creator import DatasetCreator
 from headrace.keras.utility import Sequence
@@ -215,11 +217,34 @@ class ArraySource:
     def begin(self):
         pass
 
+    def starts_anew(self):
+        """Whether every epoch begins with the first batch: yes."""
+        return True
+
+    def end_epoch(self):
+        pass
+
+    def ends(self):
+        """Whether a step that finds no batch has come to the end: steps get theirs."""
+        return False
+
+    def divided(self, strategy, divide):
+        """The batches, divided among workers by divide(strategy, dataset)."""
+        specs = tf.nest.map_structure(_spec_of_batch, self._data)
+        made = tf.data.Dataset.from_generator(self.epoch, output_signature=specs)
+        return divide(strategy, made)
+
     def note_size(self, count):
         pass
 
     def warn_empty(self):
         raise ValueError("Expected input data to be non-empty.")
+
+
+def _spec_of_batch(x):
+    """The spec of batches, of any number of rows, of an array or a batch."""
+    spec = tf.type_spec_from_value(x)
+    return any_batch_spec(spec) if isinstance(spec, tf.TensorSpec) else spec
 
 
 def _sizes(label, data):
@@ -235,7 +260,9 @@ class IterableSource:
 
     def __init__(self, data, steps, shuffle=False, weigh=None):
         self._data, self._wanted, self._weigh = data, steps, weigh
-        self._is_sequence = is_sequence(data) and not hasattr(data, "element_spec")
+        made = hasattr(data, "element_spec")  # a dataset, or an iterator over one
+        self._is_sequence = is_sequence(data) and not made
+        self._is_generator = hasattr(data, "__next__") and not made
         self._shuffle = shuffle and self._is_sequence
         self._endless = None  # an iterator that goes on from epoch to epoch
         self.ran_out = False  # gave fewer batches than were asked for
@@ -270,21 +297,21 @@ class IterableSource:
         """The next epoch starts at the first batch again."""
         self._endless = None
 
-    def _starts_anew(self):
+    def starts_anew(self):
         """Whether every epoch walks over the data from its beginning."""
-        if self._is_sequence or self._endless is None:
+        if self._is_sequence or (self._wanted is None and not self._is_generator):
             return True
-        return self._cardinality() == self._wanted
+        return self._wanted is not None and self._cardinality() == self._wanted
 
     def epoch(self):
         if self._wanted is None:
             for element in self._walk():
                 yield self._element(element)
-            self._end_epoch()
+            self.end_epoch()
             return
         if self.ran_out:
             return
-        if self._starts_anew():
+        if self._endless is None or self.starts_anew():
             self._endless = self._walk()
         for _ in range(self._wanted):
             try:
@@ -295,9 +322,38 @@ class IterableSource:
                 return
             yield self._element(element)
 
-    def _end_epoch(self):
+    def end_epoch(self):
         if hasattr(self._data, "on_epoch_end"):
             self._data.on_epoch_end()
+
+    def ends(self):
+        """Whether a step that finds no batch has come to the end: steps get theirs."""
+        return False
+
+    def divided(self, strategy, divide):
+        """The batches, divided among workers by divide(strategy, dataset)."""
+        if hasattr(self._data, "_of_this_worker"):
+            return self._data
+        if isinstance(self._data, tf.data.Dataset):
+            data, weigh = self._data, self._weigh
+            if weigh is not None:
+                data = data.map(lambda *e: weigh(e))
+            return divide(strategy, data)
+        walk, ahead = self._walk, []
+        if self._is_generator:
+            rest = self._walk()
+            ahead = list(itertools.islice(rest, 1))
+            walk = lambda: itertools.chain(ahead, rest)
+        first = next(iter(ahead or walk()), None)
+        if first is None:
+            raise ValueError("Expected input data to be non-empty.")
+        made = tf.data.Dataset.from_generator(
+            lambda: map(self._element, walk()),
+            output_signature=tf.nest.map_structure(
+                _spec_of_batch, self._element(first)
+            ),
+        )
+        return divide(strategy, made)
 
     def _element(self, element):
         if not hasattr(self._data, "element_spec"):

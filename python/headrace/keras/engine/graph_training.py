@@ -319,7 +319,7 @@ class GraphSteps:
     """Calls a step: a run of Keras' session. Its losses are those of each batch, their
     mean that of all samples, or of all steps where nobody knows how many there are."""
 
-    eager = None
+    eager, taken = None, 1
 
     def __init__(self, model, kind):
         self._model, self._kind = model, kind

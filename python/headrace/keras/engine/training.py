@@ -1,6 +1,5 @@
 """compile, fit, evaluate, predict and single batches."""
 
-import contextlib
 import functools
 import warnings
 
@@ -10,7 +9,8 @@ from headrace import _api as tf
 from headrace.context import late, stack, strategies
 from headrace.context.properties import read_only
 from headrace.keras import serialization, settings
-from headrace.keras.base import row_values, steps_tuner
+from headrace.keras.base import ring_steps, row_values, steps_tuner
+from headrace.keras.base.scopes import check_scope, in_scope
 from headrace.keras.base.steps import OwnSteps, Steps
 from headrace.keras.callback.base import CallbackList
 from headrace.keras.callback.history import History
@@ -36,6 +36,8 @@ class Trainer(GraphNames):
         plain.run_eagerly = None
         plain.steps_per_execution = plain.steps_variable = None
         plain.strategy = strategies.strategy()
+        if self._in_ring:
+            plain.counters = ring_steps.Counters()
         plain.made_in_graph = stack.plain_graph() is not None
         self.stop_training = False
 
@@ -44,6 +46,12 @@ class Trainer(GraphNames):
         """The tf.distribute.Strategy whose scope the model was made in, else the default
         one."""
         return self._keras.strategy or late.default_strategy()
+
+    @property
+    def _in_ring(self):
+        """Whether its workers meet in TensorFlow's order."""
+        strategy = self._keras.strategy
+        return strategy is not None and strategies.in_ring(strategy)
 
     # --- compiling ---
 
@@ -56,6 +64,9 @@ class Trainer(GraphNames):
     def steps_per_execution(self):
         """How many steps of training pass between two calls of callbacks: an int64
         variable that may be changed; None before compile()."""
+        return self._steps_variable()
+
+    def _steps_variable(self):
         plain = self._keras
         if plain.steps_variable is None and plain.steps_per_execution is not None:
             with tf.init_scope():
@@ -104,8 +115,8 @@ class Trainer(GraphNames):
             )
         plain = self._keras
         names = self.output_names if hasattr(self, "output_names") else None
-        with _in_scope(plain.strategy):
-            _check_scope(plain.strategy, (metrics, weighted_metrics))
+        with in_scope(plain.strategy):
+            check_scope(plain.strategy, (metrics, weighted_metrics))
             self.optimizer = self._optimizer_of(optimizer)
             plain.losses = compiled.Losses(loss, loss_weights, names, self._in_graph)
             plain.compiled_metrics = compiled.Metrics(metrics, weighted_metrics, names)
@@ -126,6 +137,9 @@ class Trainer(GraphNames):
             known = self.steps_per_execution
             steps_per_execution = 1 if known is None else int(settings.get_value(known))
         self.steps_per_execution = steps_per_execution or 1
+        if self._in_ring:  # where a collective tells its value, at this place
+            with in_scope(plain.strategy):
+                self._steps_variable()
         self._steps_per_execution_tuner = None
         if self.autotune_steps_per_execution and not self._in_graph:
             self._steps_per_execution_tuner = steps_tuner.StepsPerExecutionTuner(
@@ -327,7 +341,8 @@ class Trainer(GraphNames):
                 plain.steps[kind] = GraphSteps(self, kind)
             plain.steps[kind].check(stack.plain_graph())
         elif kind not in plain.steps or plain.steps[kind].eager != self.run_eagerly:
-            plain.steps[kind] = Steps(self, kind, self.run_eagerly)
+            steps = ring_steps.RingSteps if self._in_ring else Steps
+            plain.steps[kind] = steps(self, kind, self.run_eagerly)
         return plain.steps[kind]
 
     def _running(self, kind):
@@ -491,15 +506,21 @@ class Trainer(GraphNames):
         step.begin(source)
         begin, end = callbacks.batch_hooks(kind)
         train = kind == "train"
-        together = self._steps_together() if train else 1
-        logs, count, told = None, 0, 0
+        together = self._steps_together() if train or self._in_ring else 1
+        logs, count, told, has_tried = None, 0, 0, False
         for data in source.epoch():
             described = step.described(count, data)
             if begin and count % together == 0:
                 begin(count, described)
-            found = step(data)
+            try:
+                found = step(data)
+            except tf.errors.OutOfRangeError:
+                if not source.ends():
+                    raise
+                has_tried = True
+                break
             logs = logs_of(found) if logs_of else found
-            count += 1
+            count += step.taken
             if end and count % together == 0:
                 end(count - 1, logs)
                 told = count
@@ -508,7 +529,7 @@ class Trainer(GraphNames):
                 break
         if end and told < count:
             end(count - 1, logs)
-        if begin and (source.steps is None or source.ran_out):
+        if begin and not has_tried and (source.steps is None or source.ran_out):
             begin(count)  # upstream tries one more
         source.note_size(count)
 
@@ -534,6 +555,9 @@ class Trainer(GraphNames):
         run, with what metrics are then."""
         if isinstance(logs, Logs):
             return logs.step.whole(logs)
+        if self._in_ring:  # whose steps give sums over workers
+            found = self.get_metrics_result()
+            return _numbers(found if set(found) == set(logs) else logs)
         if not hasattr(logs, "fetch"):
             return _numbers(logs)
         self._keras.strategy.extended._join()
@@ -611,10 +635,13 @@ class Trainer(GraphNames):
 
     def _source(self, *args, **kwargs):
         """What gives batches, made in the strategy's scope: it may ask that for them."""
-        with _in_scope(self._keras.strategy):
+        with in_scope(self._keras.strategy):
             source = self._data.source(*args, **kwargs)
-        if source.steps == 0:
-            raise ValueError("Expected input data to be non-empty.")
+            if source.steps == 0:
+                raise ValueError("Expected input data to be non-empty.")
+            if self._in_ring:
+                together = self._steps_together()
+                source = ring_steps.RingSource(self._keras.strategy, source, together)
         return source
 
     def _validation(self, data, batch_size, steps, training):
@@ -695,7 +722,9 @@ class Trainer(GraphNames):
             self.reset_metrics()
         step = self._running(kind)
         step.begin(None)
-        found = self._result(self._of_all(step(data)), return_dict)
+        logs = step(data)
+        logs = _numbers(logs) if self._in_ring else self._of_all(logs)
+        found = self._result(logs, return_dict)
         if reset_metrics and in_graph:
             self.reset_metrics()
         return found
@@ -766,25 +795,3 @@ def _validates(epoch, frequency):
         "Expected `validation_freq` to be a list or int. Received: "
         f"validation_freq={frequency} of the type {type(frequency)}."
     )
-
-
-def _in_scope(strategy):
-    """The scope of a model's strategy, unless code is in it."""
-    if strategy is None or strategies.strategy() is strategy:
-        return contextlib.nullcontext()
-    return strategy.scope()
-
-
-def _check_scope(strategy, metrics):
-    """ValueError for metrics that were made in another scope than the model."""
-    for metric in tf.nest.flatten(metrics):
-        for v in getattr(metric, "weights", ()):
-            if getattr(v, "_distribute_strategy", None) is not strategy:
-                raise ValueError(
-                    f"Metric ({metric}) passed to `model.compile` was created inside a "
-                    "different distribution strategy scope than the model. All metrics "
-                    "must be created in the same distribution strategy scope as the model "
-                    f"(in this case {strategy}). If you pass in a string identifier for a "
-                    "metric to compile, the metric will automatically be created in the "
-                    "correct distribution strategy scope."
-                )

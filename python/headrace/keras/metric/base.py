@@ -62,6 +62,18 @@ class Metric(Layer):
         """Takes in a batch. Subclasses define it; returns nothing that is used."""
         raise NotImplementedError("Must be implemented in subclasses.")
 
+    def _reads(self, *names):
+        """{name: value} of variables of the state, by the names of attributes. Workers of a
+        ring read them in that order and as often as they are named: so do TensorFlow's."""
+        found = {}
+        for name in names:
+            variable = getattr(self, name)
+            owner = getattr(variable, "_distribute_strategy", None)
+            again = owner is not None and strategies.in_ring(owner)
+            if name not in found or again:
+                found[name] = variable._read()
+        return found
+
     def result(self):
         """The value of all batches since reset_state(): a scalar tensor, or what the
         subclass says.

@@ -81,8 +81,9 @@ class _Counts(Metric):
 
     def _share(self, part, other):
         """part / (part + other) of two counts at each threshold, 0 where both are 0."""
-        part, other = (getattr(self, _NAMES[p])._read() for p in (part, other))
-        return tf.math.divide_no_nan(part, part + other)
+        part, other = _NAMES[part], _NAMES[other]
+        found = self._reads(part, other, part)
+        return tf.math.divide_no_nan(found[part], found[part] + found[other])
 
 
 def confusion(y_true, y_pred, thresholds, weight=None, columns=()):
@@ -204,6 +205,12 @@ _CURVES = {
     **dict.fromkeys(("PR", "pr"), "PR"),
     **dict.fromkeys(("ROC", "roc"), "ROC"),
     **dict.fromkeys(("PR_GAIN", "PRGAIN", "pr_gain", "prgain"), "PR_GAIN"),
+}
+# Which counts each curve is made of, in the order and as often as they are read.
+_READ_BY_CURVE = {
+    "ROC": "tp fn tp fp tn fp",
+    "PR": "tp fn tp tp fp tp",
+    "PR_GAIN": "tp fn tp tp fn fp tn fn tp fp tp tp tp",
 }
 _SUMMATIONS = {
     name: name.lower()
@@ -330,20 +337,29 @@ class AUC(Metric):
         total = tf.reduce_sum(areas * weights)
         return tf.math.divide_no_nan(total, tf.reduce_sum(weights))
 
+    def _counted(self, row):
+        """A function that gives a count by its short name: of those of a row, which are
+        read in its order."""
+        found = self._reads(*[_NAMES[part] for part in row.split()])
+        return lambda part: found[_NAMES[part]]
+
     def _pr_areas(self):
-        tp, fp, fn = (getattr(self, _NAMES[k])._read() for k in ("tp", "fp", "fn"))
-        return interpolated_pr(tp, fp, fn)
+        of = self._counted("tp tp tp fp tp tp fn")
+        return interpolated_pr(of("tp"), of("fp"), of("fn"))
 
     def _areas(self):
-        tp, tn, fp, fn = (getattr(self, name)._read() for name in _NAMES.values())
         if self.curve == "PR" and self.summation_method == "interpolation":
             return self._pr_areas()
         share = tf.math.divide_no_nan
+        of = self._counted(_READ_BY_CURVE[self.curve])
+        tp, fn = of("tp"), of("fn")
         if self.curve == "ROC":
+            tn, fp = of("tn"), of("fp")
             x, y = share(fp, fp + tn), share(tp, tp + fn)
         elif self.curve == "PR":
-            x, y = share(tp, tp + fn), share(tp, tp + fp)
+            x, y = share(tp, tp + fn), share(tp, tp + of("fp"))
         else:
+            tn, fp = of("tn"), of("fp")
             # Recall that is lower than that of always saying yes counts as no gain.
             odds = share(tp + fn, tn + fp)
             x = tf.maximum(share(tp - odds * fn, tp), 0)

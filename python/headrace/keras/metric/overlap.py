@@ -52,7 +52,7 @@ class _Overlap(Metric):
         )
 
     def result(self):
-        table = self.total_cm._read()
+        table = self._reads(*["total_cm"] * 3)["total_cm"]
         hits = tf.linalg.diag_part(table)
         whole = tf.reduce_sum(table, 0) + tf.reduce_sum(table, 1) - hits
         hits = tf.gather(hits, self.target_class_ids)

@@ -67,7 +67,7 @@ class Reduce(Metric):
     def result(self):
         """The weighted sum, or the weighted mean (0 of nothing): a scalar."""
         if not self._mean:
-            return self.total.read_value()
+            return tf.identity(self._reads("total", "total")["total"])
         return tf.math.divide_no_nan(self.total._read(), self.count._read())
 
 

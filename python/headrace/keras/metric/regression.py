@@ -86,7 +86,8 @@ class R2Score(Metric):
         return scores if self.num_regressors == 0 else self._adjusted(scores)
 
     def _adjusted(self, scores):
-        samples = tf.cast(self.num_samples._read(), self._dtype)
+        counted = self._reads(*["num_samples"] * 3)["num_samples"]
+        samples = tf.cast(counted, self._dtype)
         free = samples - self.num_regressors - 1.0
         adjusted = 1.0 - (1.0 - scores) * (samples - 1.0) / free
         if tf.executing_eagerly() and float(free) <= 0:

@@ -86,14 +86,16 @@ class FBetaScore(Metric):
         self.intermediate_weights.assign_add(total(y_true))
 
     def result(self):
-        hits = self.true_positives._read()
         divide = tf.math.divide_no_nan
-        precision = divide(hits, hits + self.false_positives._read())
-        recall = divide(hits, hits + self.false_negatives._read())
+        part, others = "true_positives", ("false_positives", "false_negatives")
+        found = self._reads(part, others[0], part, part, others[1], part)
+        precision, recall = (
+            divide(found[part], found[part] + found[other]) for other in others
+        )
         square = self.beta**2
         scores = divide(precision * recall, square * precision + recall) * (1 + square)
         if self.average == "weighted":
-            weights = self.intermediate_weights._read()
+            weights = self._reads(*["intermediate_weights"] * 2)["intermediate_weights"]
             return tf.reduce_sum(scores * divide(weights, tf.reduce_sum(weights)))
         return scores if self.average is None else tf.reduce_mean(scores)
 

@@ -61,6 +61,7 @@ class BaseOptimizer(AutoTrackable):
             ("_slots", {}),
             ("_built_for", set()),
             ("_decay_excluded", ([], set())),
+            ("_made_under", strategies.strategy()),
         ):
             object.__setattr__(self, key, value)
         self.clipnorm, self.clipvalue = limits.get("clipnorm"), limits.get("clipvalue")
@@ -103,7 +104,7 @@ class BaseOptimizer(AutoTrackable):
 
     def _hyper_variable(self, name):
         if name not in self._hyper_variables:
-            self._make_hypers()
+            self._make_step() if name == "iter" else self._make_hypers()
         if name not in self._hyper_variables:  # a subclass keeps it as it is
             return self._hypers[name]
         return self._hyper_variables[name]
@@ -115,8 +116,19 @@ class BaseOptimizer(AutoTrackable):
             self._hyper_variables.pop(name, None)
             self._hypers[name] = value
 
+    @property
+    def _in_ring(self):
+        """Whether its strategy's workers make variables in TensorFlow's order."""
+        return self._made_under is not None and strategies.in_ring(self._made_under)
+
+    def _scope_of_variables(self):
+        """The scope that it was made in, unless code is in one."""
+        if self._made_under is None or strategies.mode() is not None:
+            return contextlib.nullcontext()
+        return self._made_under.scope()
+
     def _new_variable(self, value, name, dtype):
-        with tf.init_scope():
+        with tf.init_scope(), self._scope_of_variables():
             made = tf.Variable(value, trainable=False, name=name, dtype=dtype)
             settings.keep(made)
         return made
@@ -129,7 +141,8 @@ class BaseOptimizer(AutoTrackable):
 
     def _make_hypers(self):
         """The variables of all that is a number; values of a checkpoint arrive."""
-        self._make_step()
+        if not self._is_legacy:
+            self._make_step()
         for name in sorted(self._hypers):
             value = self._hypers[name]
             if name in self._hyper_variables or value is None or callable(value):
@@ -137,7 +150,11 @@ class BaseOptimizer(AutoTrackable):
             label = name
             if self._is_legacy or name != "learning_rate":
                 label = f"{self._name}/{name}"
-            variable = self._new_variable(value, label, self._hyper_dtype(name, value))
+            # Of newer optimizers TensorFlow's workers have the rate alone as a variable.
+            told = self._is_legacy or name == "learning_rate"
+            with contextlib.nullcontext() if told else strategies.as_each_has_it():
+                dtype = self._hyper_dtype(name, value)
+                variable = self._new_variable(value, label, dtype)
             self._hyper_variables[name] = variable
             if not self._is_legacy:
                 node_of(variable).set_optional()  # newer optimizers save the rate alone
@@ -237,6 +254,7 @@ class BaseOptimizer(AutoTrackable):
 
     def build(self, var_list):
         """Makes what is missing for these variables."""
+        self._make_step()
         self._make_hypers()
         self._make_slots(var_list)
 
@@ -366,6 +384,7 @@ class BaseOptimizer(AutoTrackable):
                 self.build(variables)
             object.__setattr__(self, "_scope", "")
         elif "iter" not in self._hyper_variables:
+            self._make_step()
             self._make_hypers()
 
     def _apply_here(self, gradients, variables, name):

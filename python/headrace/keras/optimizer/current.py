@@ -3,7 +3,7 @@
 import numpy as np
 
 from headrace import _api as tf
-from headrace.context import stack
+from headrace.context import stack, strategies
 from headrace.framework.settings import logging
 from headrace.framework.support import signatures
 from headrace.framework.trackable import node_of
@@ -80,6 +80,8 @@ class Optimizer(BaseOptimizer):
         self.ema_overwrite_frequency = common["ema_overwrite_frequency"]
         if self.use_ema:
             self._check_ema()
+        if self._in_ring:  # as TensorFlow's, of which others may be, make them
+            self._make_hypers()
 
     def _check_ema(self):
         if not 0 <= self.ema_momentum <= 1:
@@ -116,7 +118,7 @@ class Optimizer(BaseOptimizer):
         found = super()._hyper_now(name)
         if isinstance(found, LearningRateSchedule):
             step = tf.maximum(self.iterations._read() - 1, 0)
-            with tf.init_scope():
+            with tf.init_scope(), strategies.as_each_has_it():
                 return tf.Variable(
                     found(step), trainable=False, name="current_learning_rate"
                 )
@@ -127,7 +129,7 @@ class Optimizer(BaseOptimizer):
         node, name = node_of(self), "_current_learning_rate"
         if self._schedule is None or name in self.__dict__:
             return
-        if self._writes_lists or node.awaits(name):
+        if self._writes_lists or node.awaits(name) or self._in_ring:
             # A file of TensorFlow's has it; the schedule and the step say it here.
             variable = self._new_variable(0.0, name[1:], tf.float32)
             node_of(variable).set_optional()

@@ -158,7 +158,6 @@ class ForSubclasses:
     # --- how they are called ---
 
     def _make_hypers(self):
-        self._make_step()
         self._create_hypers()
 
     def _hyper_dtype(self, name, value):

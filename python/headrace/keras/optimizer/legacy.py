@@ -1,6 +1,7 @@
 """tf.keras.optimizers.legacy: the interface before Keras 2.11."""
 
 from headrace import _api as tf
+from headrace.context import strategies
 from headrace.eager import graph_gradients
 from headrace.framework.trackable import node_of
 from headrace.keras import initializer as initializers
@@ -86,6 +87,10 @@ class Optimizer(ForSubclasses, BaseOptimizer):
         nothing is summed.
         """
         pairs = with_gradients(tuple(grads_and_vars))
+        if self._in_ring and pairs and (replica := strategies.replica()) is not None:
+            # Eagerly, too, variables are made before sums.
+            variables = [v for _, v in pairs]
+            replica.merge_call(lambda _: self._make_ready(variables))
         if experimental_aggregate_gradients:
             pairs = self._aggregate_gradients(pairs)
         pairs = self._transform_gradients(pairs)

@@ -29,9 +29,8 @@ class NadamRule(rules.Rule):
         """As upstream, newer optimizers do not list the product."""
         return [self._product] if self._is_legacy and self._product is not None else []
 
-    def build(self, var_list):
-        """Makes the slots and the product of the momenta, for those variables."""
-        super().build(var_list)
+    def _make_slots(self, var_list):
+        """Makes the product of the momenta, and the slots for those variables."""
         if self._product is None:
             dtype = var_list[0].dtype if var_list else tf.float32
             label = self._product_name
@@ -39,6 +38,7 @@ class NadamRule(rules.Rule):
             product = self._new_variable(1.0, name, dtype)
             object.__setattr__(self, "_product", product)
             attach_new(node_of(self), label, product)
+        super()._make_slots(var_list)
 
     def _momentum_at(self, step, beta_1):
         power = tf.pow(tf.constant(0.96, beta_1.dtype), self._schedule_decay * step)

@@ -92,7 +92,8 @@ class SGDRule(Rule):
     _slot_lists = {"momentum": "momentums"}
 
     def _slot_names(self):
-        if self._momentum or self._writes_lists or self._restores_slots():
+        like_newer = not self._is_legacy and self._in_ring
+        if self._momentum or self._writes_lists or self._restores_slots() or like_newer:
             return (("momentum",),)
         return ()
 
