@@ -13,9 +13,12 @@
 
 namespace headrace::distributed {
 
-// A call, and its answer.
+// A call, and its answer. Whoever sends parts is told that nobody reads on,
+// unless it is made to take them.
 class TestCall : public ServerCall {
  public:
+  explicit TestCall(bool takes_parts = false) : takes_parts_(takes_parts) {}
+
   const Metadata& metadata() const override { return metadata_; }
   std::string peer() const override { return "test"; }
   Clock::time_point deadline() const override {
@@ -30,7 +33,7 @@ class TestCall : public ServerCall {
       MutexLock lock(mutex_);
       parts_.push_back(std::move(part));
     }
-    sent(true);
+    sent(takes_parts_);
   }
   void Finish(Answer answer) override {
     std::function<void()> over;  // ends behind the lock
@@ -65,6 +68,7 @@ class TestCall : public ServerCall {
   }
 
  private:
+  const bool takes_parts_;
   const Metadata metadata_{};
   mutable Mutex mutex_;
   CondVar changed_;
@@ -77,8 +81,9 @@ using Methods = std::map<std::string, Method>;
 
 inline std::shared_ptr<TestCall> StartCall(const Methods& methods,
                                            const std::string& path,
-                                           std::string bytes) {
-  auto call = std::make_shared<TestCall>();
+                                           std::string bytes,
+                                           bool takes_parts = false) {
+  auto call = std::make_shared<TestCall>(takes_parts);
   methods.at(path)(call, Bytes(std::move(bytes)));
   return call;
 }

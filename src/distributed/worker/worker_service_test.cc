@@ -253,7 +253,7 @@ TEST_F(WorkerServiceTest, ARunGivesWhatItsCallerTakes) {
   const auto ask = [&](int64_t step) {
     request.mutable_run()->set_step_id(step);
     return StartCall(methods_, worker::kRunAndPull.path,
-                     request.SerializeAsString());
+                     request.SerializeAsString(), /*takes_parts=*/true);
   };
   EXPECT_EQ(StatusOf(ask(1)->answer()), OkStatus());  // nothing is taken
   request.add_rendezvous_key(Key(kOther, "edge_1_b"));
