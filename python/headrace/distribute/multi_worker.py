@@ -123,9 +123,9 @@ class Workers:
             loop, turn, instance = instance
         else:
             loop, turn = _turn()
-        if loop is None:
+        if loop is None or not tf.is_tensor(instance):
             return instance
-        _deferred_of(instance).note = loop
+        _note(instance, loop)
         tell = _headrace.raw_op("_CollectiveTurn")
         return tell(instance_key=instance, turn=turn, group_key=self._group, loop=loop)
 
@@ -282,14 +282,11 @@ class _Following:
         return self._workers._in_turn(number)
 
 
-def _deferred_of(number):
-    """What stands for a number in the function that is being traced."""
-    graph = deferred.graph_being_traced()
-    return next(
-        d
-        for d in graph.deferred.values()
-        if any(t._id == number._id for t in d.tensors)
-    )
+def _note(number, loop):
+    """Notes in which loop of the function that is being traced a number is used."""
+    for d in deferred.graph_being_traced().deferred.values():
+        if any(t._id == number._id for t in d.tensors):
+            d.note = loop
 
 
 def _checked(options):
