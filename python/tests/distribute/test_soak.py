@@ -71,6 +71,15 @@ def check(name, seen):
     )
 
 
+def there(launcher, job, index):
+    """The number of a task's process, which may be about to begin again."""
+    until = time.monotonic() + 90
+    while (found := process_of(launcher, job, index)) is None:
+        assert time.monotonic() < until, f"{job} {index} does not begin again"
+        time.sleep(0.5)
+    return found
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(SECONDS == 0, reason="HEADRACE_SOAK_SECONDS says for how long")
 def test_training_with_deaths_takes_no_more(tmp_path):
@@ -94,7 +103,7 @@ def test_training_with_deaths_takes_no_more(tmp_path):
                 time.sleep(EVERY * (0.5 + draw.random() / 2))
                 other = draw.choice([1, 2])
                 ring.kill("worker", other)
-                os.kill(process_of(launcher, "worker", 1), 9)
+                os.kill(there(launcher, "worker", 1), 9)
                 time.sleep(EVERY / 4)
                 ring.begin("worker", other, program=program)
                 made = len(steps_of(servers)), ring_steps(ring_folder)
