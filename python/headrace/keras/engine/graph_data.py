@@ -423,9 +423,9 @@ class Iterable(data_adapter.IterableSource, _Source):
         """Whether the losses of steps are summed in float64."""
         return True
 
-    def _end_epoch(self):
+    def end_epoch(self):
         if self.trains:
-            super()._end_epoch()
+            super().end_epoch()
 
     def _cardinality(self):
         if not self._is_dataset:
