@@ -99,11 +99,23 @@ std::shared_ptr<StepRendezvous> Steps::Find(int64_t step) {
   return s.rendezvous;
 }
 
-void Steps::Hold(int64_t step) {
+void Steps::Hold(int64_t step, const void* owner) {
   MutexLock lock(mutex_);
   if (const auto it = steps_.find(step); it != steps_.end()) {
     it->second.held = true;
+    it->second.owner = owner;
   }
+}
+
+void Steps::CleanUpOf(const void* owner) {
+  std::vector<int64_t> of_owner;
+  {
+    MutexLock lock(mutex_);
+    for (const auto& [number, step] : steps_) {
+      if (step.held && step.owner == owner) of_owner.push_back(number);
+    }
+  }
+  for (const int64_t step : of_owner) CleanUp(step);
 }
 
 void Steps::CleanUp(int64_t step) {

@@ -71,8 +71,10 @@ class Steps {
   // A step that nobody has run, and in which nobody waits any more, is
   // forgotten: strangers' keys make none that stay.
   void ForgetIdle(int64_t step);
-  // From now on ForgetIdle does not forget it.
-  void Hold(int64_t step);
+  // From now on ForgetIdle does not forget it, but CleanUpOf does.
+  void Hold(int64_t step, const void* owner);
+  // The same as CleanUp for all that are held for that owner.
+  void CleanUpOf(const void* owner);
   void AbortAll(const Status& why);
   size_t size() const;
 
@@ -80,6 +82,7 @@ class Steps {
   struct Step {
     std::shared_ptr<StepRendezvous> rendezvous;
     bool held = false;
+    const void* owner = nullptr;
   };
 
   mutable Mutex mutex_;

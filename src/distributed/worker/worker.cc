@@ -171,15 +171,25 @@ Status Worker::CreateSession(
   }
   session->master_task = request.master_task();
   session->master_incarnation = request.master_incarnation();
-  MutexLock lock(mutex_);
-  // Those of a life of that master that is over.
-  if (!session->master_task.empty()) {
-    std::erase_if(sessions_, [&](const auto& entry) {
-      return entry.second->master_task == session->master_task &&
-             entry.second->master_incarnation != session->master_incarnation;
-    });
+  // Those of a life of that master that is over, and what is left of their
+  // steps, of which it has told nobody.
+  std::vector<std::shared_ptr<Session>> over;
+  {
+    MutexLock lock(mutex_);
+    for (auto it = sessions_.begin(); it != sessions_.end();) {
+      const Session& other = *it->second;
+      if (session->master_task.empty() ||
+          other.master_task != session->master_task ||
+          other.master_incarnation == session->master_incarnation) {
+        ++it;
+        continue;
+      }
+      over.push_back(std::move(it->second));
+      it = sessions_.erase(it);
+    }
+    sessions_[request.session_handle()] = std::move(session);
   }
-  sessions_[request.session_handle()] = std::move(session);
+  for (const auto& last : over) steps_.CleanUpOf(last.get());
   return OkStatus();
 }
 
@@ -304,7 +314,7 @@ std::shared_ptr<ManyTaker> Worker::TakeByRun(const std::string& handle,
   const auto channel = (*session)->ClusterNow()->ChannelOf(expected->task);
   if (!channel) return nullptr;
   const auto rendezvous = steps_.Find(step);
-  steps_.Hold(step);
+  steps_.Hold(step, session->get());
   rendezvous->SetFetch(FetchFor(*session, step), (*session)->TaskNow());
   std::shared_ptr<ManyTaker> taker;
   rendezvous->Expect(
@@ -333,7 +343,7 @@ StatusOr<std::shared_ptr<StepRendezvous>> Worker::Meet(
     const std::string& handle, int64_t step) {
   HR_ASSIGN_OR_RETURN(const auto session, SessionOf(true, handle));
   auto rendezvous = steps_.Find(step);
-  steps_.Hold(step);
+  steps_.Hold(step, session.get());
   rendezvous->SetFetch(FetchFor(session, step), session->TaskNow());
   return rendezvous;
 }
@@ -343,7 +353,7 @@ Status Worker::Run(GraphRun run, GraphRunResult* result) {
                       SessionOf(run.in_session, run.session));
   HR_ASSIGN_OR_RETURN(const auto graph, GraphOf(*session, run.graph));
   const auto rendezvous = steps_.Find(run.step);
-  steps_.Hold(run.step);
+  steps_.Hold(run.step, session.get());
   rendezvous->SetFetch(FetchFor(session, run.step), session->TaskNow());
   if (run.is_partial) {
     return RunPart(run, session, graph, rendezvous, result);

@@ -109,6 +109,8 @@ class Worker {
   // The value is there for another such request.
   Status SendAgain(const tensorflow::RecvTensorRequest& request,
                    SentValue value);
+  // Those that are not forgotten yet.
+  size_t num_steps() const { return steps_.size(); }
   // Ends all that waits.
   void Stop();
 

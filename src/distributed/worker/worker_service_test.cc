@@ -286,6 +286,38 @@ TEST_F(WorkerServiceTest, ARunGivesWhatItsCallerTakes) {
       StartCall(methods_, worker::kRunAndPull.path, "\xff")->answer())));
 }
 
+// A master that died told nobody that its steps were over; its next life ends
+// them, with all that they hold of its sessions.
+TEST_F(WorkerServiceTest, StepsOfAMastersLastLifeEnd) {
+  CreateWorkerSessionRequest create;
+  CreateWorkerSessionResponse created;
+  create.set_session_handle("first");
+  create.set_master_task("/job:worker/replica:0/task:0");
+  create.set_master_incarnation(1);
+  ASSERT_EQ(Call("CreateWorkerSession", create, &created), OkStatus());
+  RegisterGraphRequest graph = Graph(worker_->incarnation());
+  graph.set_session_handle("first");
+  graph.set_create_worker_session_called(true);
+  RegisterGraphResponse registered;
+  ASSERT_EQ(Call("RegisterGraph", graph, &registered), OkStatus());
+  RunGraphRequest run;
+  run.set_session_handle("first");
+  run.set_create_worker_session_called(true);
+  run.set_graph_handle(registered.graph_handle());
+  run.set_step_id(21);
+  run.add_recv_key(Key(kDevice, "b:0"));
+  RunGraphResponse ran;
+  ASSERT_EQ(Call("RunGraph", run, &ran), OkStatus());
+  // Another one of the same life changes nothing.
+  create.set_session_handle("second");
+  ASSERT_EQ(Call("CreateWorkerSession", create, &created), OkStatus());
+  EXPECT_EQ(worker_->num_steps(), 1u);
+  create.set_session_handle("third");
+  create.set_master_incarnation(2);
+  ASSERT_EQ(Call("CreateWorkerSession", create, &created), OkStatus());
+  EXPECT_EQ(worker_->num_steps(), 0u);
+}
+
 TEST_F(WorkerServiceTest, WhoIsGoneWaitsNoLonger) {
   RecvTensorRequest receive;
   receive.set_step_id(8);
