@@ -7,6 +7,7 @@
 #include "distributed/collective/course.h"
 #include "distributed/collective/ways.h"
 #include "distributed/group/awaited.h"
+#include "distributed/group/calls_of_members.h"
 #include "distributed/messages.h"
 #include "distributed/wire/methods.h"
 #include "ops/queue/await_change.h"
@@ -116,10 +117,7 @@ Status RemoteCollectives::AskLeader(const GroupMember& m,
                            ", which is to lead groups");
   }
   CallOptions options;
-  const auto patience = m.timeout_seconds > 0 && m.timeout_seconds < 1e8
-                            ? std::chrono::milliseconds(
-                                  static_cast<int64_t>(m.timeout_seconds * 1e3))
-                            : options_.begin;
+  const auto patience = PatienceOf(m, options_.begin);
   options.deadline = options_.now() + patience;
   options.wait_for_ready = true;
   StatusOr<Answer> answer = Answer();
@@ -427,12 +425,8 @@ StatusOr<std::shared_ptr<Turn>> RemoteCollectives::Begin(
   options.step = step;
   options.rank = rank;
   options.askers = std::move(askers);
-  options.begin = options_.begin;
-  options.part = options_.part;
-  if (call.member.timeout_seconds > 0 && call.member.timeout_seconds < 1e8) {
-    options.begin = options.part = std::chrono::milliseconds(
-        static_cast<int64_t>(call.member.timeout_seconds * 1e3));
-  }
+  options.begin = PatienceOf(call.member, options_.begin);
+  options.part = PatienceOf(call.member, options_.part);
   options.came = std::move(came);
   options.over = [this, group] {
     MutexLock lock(mutex_);
@@ -502,11 +496,7 @@ StatusOr<Tensor> RemoteCollectives::Run(const CollectiveCall& asked) {
   GroupRef group;
   int rank = 0;
   HR_RETURN_IF_ERROR(JoinGroup(call.member, &group, &rank));
-  if (group->size == 1) {
-    HR_ASSIGN_OR_RETURN(std::vector<Tensor> results,
-                        CollectiveResults(call, {call.input}));
-    return std::move(results[0]);
-  }
+  if (group->size == 1) return ResultAlone(call);
   bool began = false;
   const Meeting meeting{
       call, rank, static_cast<int>(group->size),

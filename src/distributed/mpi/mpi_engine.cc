@@ -4,21 +4,13 @@
 
 #include "absl/strings/str_format.h"
 #include "distributed/collective/ways.h"
+#include "distributed/group/calls_of_members.h"
 #include "distributed/mpi/mpi_turn.h"
 
 namespace headrace::distributed {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-std::chrono::milliseconds PatienceOf(const GroupMember& member,
-                                     std::chrono::milliseconds otherwise) {
-  // Beyond some years a time point overflows.
-  constexpr double kLongest = 1e8;
-  const double said = member.timeout_seconds;
-  if (!(said > 0 && said < kLongest)) return otherwise;
-  return std::chrono::milliseconds(static_cast<int64_t>(said * 1e3));
-}
 
 }  // namespace
 
@@ -69,11 +61,7 @@ StatusOr<Tensor> MpiCollectives::Run(const CollectiveCall& call) {
   if (call.ring && options_.own->rings()) return options_.own->Run(call);
   HR_ASSIGN_OR_RETURN(const GroupMembers members,
                       options_.own->MembersOf(call.member));
-  if (members.names->size() == 1) {
-    HR_ASSIGN_OR_RETURN(std::vector<Tensor> results,
-                        CollectiveResults(call, {call.input}));
-    return std::move(results[0]);
-  }
+  if (members.names->size() == 1) return ResultAlone(call);
   const MpiPost::Spot spot{members.group, members.rank, call.instance_key};
   {
     MutexLock lock(mutex_);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "distributed/group/calls_of_members.h"
 #include "ops/queue/await_change.h"
 
 namespace headrace::distributed {
@@ -58,12 +59,7 @@ StatusOr<std::vector<std::string>> NcclCollectives::Told(
 NcclGroup::Patience NcclCollectives::PatienceOf(
     const CollectiveCall& call, const GroupMembers& members) const {
   NcclGroup::Patience patience;
-  patience.time = options_.patience;
-  const double said = call.member.timeout_seconds;
-  // Beyond some years a time point overflows.
-  if (said > 0 && said < 1e8) {
-    patience.time = std::chrono::milliseconds(static_cast<int64_t>(said * 1e3));
-  }
+  patience.time = distributed::PatienceOf(call.member, options_.patience);
   patience.late = [call_text = CallText(call), names = members.names,
                    rank = members.rank](std::chrono::duration<double> waited) {
     return DeadlineExceeded(
@@ -240,11 +236,7 @@ StatusOr<Tensor> NcclCollectives::Run(const CollectiveCall& call) {
   }
   HR_ASSIGN_OR_RETURN(const GroupMembers members,
                       options_.own->MembersOf(call.member));
-  if (members.names->size() == 1) {
-    HR_ASSIGN_OR_RETURN(std::vector<Tensor> results,
-                        CollectiveResults(call, {call.input}));
-    return std::move(results[0]);
-  }
+  if (members.names->size() == 1) return ResultAlone(call);
   const std::pair<int64_t, int> key(call.member.group_key, members.rank);
   GroupRef group, last;  // ends behind the lock
   {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "distributed/group/awaited.h"
+#include "distributed/group/calls_of_members.h"
 #include "distributed/messages.h"
 #include "distributed/request_ids.h"
 #include "distributed/service.h"
@@ -91,15 +92,6 @@ DeviceName RingCollectives::DeviceOf(const GroupMember& member) const {
   return name;
 }
 
-std::chrono::milliseconds RingCollectives::PatienceOf(
-    const GroupMember& member) const {
-  if (member.timeout_seconds <= 0 || member.timeout_seconds >= 1e8) {
-    return options_.patience;
-  }
-  return std::chrono::milliseconds(
-      static_cast<int64_t>(member.timeout_seconds * 1e3));
-}
-
 Status RingCollectives::StatusOfGroup(const Group& group) {
   MutexLock lock(mutex_);
   if (!aborted_.ok()) return AbortedBy(aborted_);
@@ -114,7 +106,7 @@ StatusOr<std::function<StatusOr<Answer>()>> RingCollectives::Start(
   if (!channel) {
     return InvalidArgument("No worker known as ", task.ToString());
   }
-  const auto patience = PatienceOf(member);
+  const auto patience = PatienceOf(member, options_.patience);
   CallOptions options;
   options.deadline = Clock::now() + patience;
   // Only who tells of the group may yet have to be started.
@@ -331,11 +323,7 @@ StatusOr<Tensor> RingCollectives::Run(const CollectiveCall& call) {
   GroupRef group;
   int rank = 0;
   HR_RETURN_IF_ERROR(JoinGroup(call.member, &group, &rank));
-  if (group->size == 1) {
-    HR_ASSIGN_OR_RETURN(std::vector<Tensor> results,
-                        CollectiveResults(call, {call.input}));
-    return std::move(results[0]);
-  }
+  if (group->size == 1) return ResultAlone(call);
   const std::pair<int, int64_t> key(rank, call.instance_key);
   {
     MutexLock lock(mutex_);

@@ -91,7 +91,6 @@ class RingCollectives : public std::enable_shared_from_this<RingCollectives> {
   StatusOr<std::function<StatusOr<Answer>()>> Start(
       const GroupRef& group, const DeviceName& task, const char* path,
       const google::protobuf::MessageLite& request, const GroupMember& member);
-  std::chrono::milliseconds PatienceOf(const GroupMember& member) const;
   void End(int64_t group_key, Group& group, const Status& why);
   Status StatusOfGroup(const Group& group);
   Status CheckSpeaks() const;
