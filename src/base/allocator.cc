@@ -80,17 +80,21 @@ static_assert(BytesOf(ClassOf((9 << 20) + kBeside + 1)) ==
 static_assert(BytesOf(ClassOf(kMaxBytes)) == kMaxBytes + kBeside);
 
 // What a thread keeps for itself: 32 KiB is what most small tensors stay below,
-// and larger ones cost so much to fill that the lock does not show. 2 MiB bound
-// what idle threads hold back from others.
+// and larger ones cost so much to fill that the lock does not show. 1 MiB
+// bounds what idle threads hold back from others.
 constexpr size_t kThreadBlock = 32 << 10;  // larger ones skip thread caches
 constexpr int kThreadClasses = ClassOf(kThreadBlock) + 1;
-constexpr size_t kThreadBytes = 2 << 20;
+constexpr size_t kThreadBytes = 1 << 20;
 // Blocks moved to a thread at a time: one lock then serves as many calls.
 constexpr int kBatch = 32;
-// Blocks of one class that a thread keeps: those that are always allocated in
-// one thread and freed in another, as a server's requests are, are otherwise
-// made anew until the other has 2 MiB of them.
+// What a thread keeps of one class: blocks that are always allocated in one
+// thread and freed in another, as a server's requests are, are otherwise made
+// anew until the other has 1 MiB of them. A server's threads each come to hold
+// so much of the classes that its requests use, in hours as threads take turns,
+// and such blocks are never given back: 128 KiB are four of the largest.
 constexpr int kThreadBlocks = 8 * kBatch;
+constexpr size_t kThreadClassBytes = 128 << 10;
+static_assert(kThreadClassBytes >= 4 * BytesOf(kThreadClasses - 1));
 constexpr size_t kHugePage = 2 << 20;
 // Smaller blocks share regions, as a huge page of their own would waste up to 2
 // MiB each; a region is eight of the largest of them. Blocks of huge pages made
@@ -327,8 +331,9 @@ class CachingAllocator final : public Allocator {
     cache->bytes += size;
     // Down to a half, so that a thread that frees what another allocates takes
     // the lock once for many blocks.
-    if (list.count > kThreadBlocks) [[unlikely]]
-      FlushClass(*cache, c, kThreadBlocks / 2);
+    if (list.count > kThreadBlocks ||
+        list.count * size > int64_t{kThreadClassBytes}) [[unlikely]]
+      FlushClass(*cache, c, list.count / 2);
     if (cache->bytes > kThreadBytes) Flush(*cache, kThreadBytes / 2);
   }
 
@@ -406,9 +411,10 @@ class CachingAllocator final : public Allocator {
     ThreadCache* const cache = OwnObjectOrNull<ThreadCache>();
     if (cache == nullptr) return;
     // At most half of what a thread may keep, so that the next free does not at
-    // once flush what was just moved.
-    for (int i = 1; i < kBatch && cache->bytes + size <= kThreadBytes / 2;
-         ++i) {
+    // once flush what was just moved. The block that the caller takes counts.
+    const int64_t most =
+        std::min<int64_t>(kBatch, kThreadClassBytes / 2 / size);
+    for (int i = 1; i < most && cache->bytes + size <= kThreadBytes / 2; ++i) {
       Block* b = lists_[c].Pop();
       if (!b) return;
       cached_ -= size;

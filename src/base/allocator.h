@@ -34,7 +34,7 @@ class Allocator {
   // Blocks already out stay valid.
   virtual void SetLimit(size_t bytes) = 0;
   // Gives cached blocks back to the system, but for the caches of other
-  // threads (at most 2 MB each).
+  // threads (at most 1 MB each).
   virtual void Trim() = 0;
 };
 
