@@ -19,18 +19,23 @@ class _OfScaffold(SessionCreator):
 
     def _begin(self):
         self._scaffold = self._scaffold or Scaffold()
-        self._session_manager = None
+        self._session_manager = self._graph = None
 
     def _manager(self):
-        """What makes the sessions, once the graph is final."""
-        self._scaffold.finalize()
+        """What makes the sessions, once the graph is final. A session that takes the
+        place of a lost one is of the first one's graph, also where the program has left
+        that graph's scope by then; TensorFlow's fails there.
+        """
+        self._graph = self._graph or stack.default_graph()
+        with self._graph.as_default():
+            self._scaffold.finalize()
         if self._session_manager is None:
             self._session_manager = SessionManager(
                 local_init_op=self._scaffold.local_init_op,
                 local_init_feed_dict=self._scaffold.local_init_feed_dict,
                 ready_op=self._scaffold.ready_op,
                 ready_for_local_init_op=self._scaffold.ready_for_local_init_op,
-                graph=stack.default_graph(),
+                graph=self._graph,
             )
         return self._session_manager
 

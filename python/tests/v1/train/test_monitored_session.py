@@ -256,15 +256,26 @@ def test_a_graph_that_is_not_ready(graph):
         train.MonitoredSession(creator)
 
 
+class Losing(train.SessionRunHook):
+    """Loses the session behind its first run."""
+
+    lost = 0
+
+    def after_run(self, run_context, run_values):
+        if not self.lost:
+            self.lost = 1
+            raise tf.errors.AbortedError(None, None, "gone")
+
+
+def test_lost_sessions_outside_of_their_graph_s_scope_are_made_anew():
+    with tf.Graph().as_default():
+        step = train.get_or_create_global_step().assign_add(1)
+        session = train.MonitoredSession(hooks=[Losing()])
+    assert session.run(step) == 1  # the second session's first
+    session.close()
+
+
 def test_lost_sessions_are_made_anew(step):
-    class Losing(train.SessionRunHook):
-        lost = 0
-
-        def after_run(self, run_context, run_values):
-            if not self.lost:
-                self.lost = 1
-                raise tf.errors.AbortedError(None, None, "gone")
-
     with train.MonitoredSession(hooks=[Losing()]) as session:
         assert session.run(step) == 1  # the second session's first
     with pytest.raises(tf.errors.AbortedError):
