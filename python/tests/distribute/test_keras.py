@@ -111,6 +111,25 @@ def test_penalties():
     np.testing.assert_allclose(history["m2"], [11.35019, 6.84339], rtol=1e-5)
 
 
+@pytest.mark.parametrize("name", strategies())
+def test_metrics_that_layers_of_described_models_add(name):
+    class Added(keras.layers.Layer):
+        def call(self, x):
+            self.add_metric(tf.reduce_sum(x), name="s", aggregation="mean")
+            return x * 2
+
+    with strategies()[name].scope():
+        x = keras.Input((3,))
+        made = keras.Model(x, keras.layers.Dense(1)(Added()(x)))
+        made.compile("sgd", "mse")
+    history = made.fit(
+        np.ones((8, 3)), np.ones((8, 1)), batch_size=4, verbose=0
+    ).history
+    # The mean over replicas and steps of sums over each replica's rows.
+    replicas = made.distribute_strategy.num_replicas_in_sync
+    assert history["s"] == [12.0 / replicas]
+
+
 def test_a_replica_without_rows():
     made, history = trained(strategies()["mirrored"], momentum, rows=17)
     np.testing.assert_allclose(history["loss"], [14.49804, 7.85152], rtol=1e-5)

@@ -155,3 +155,15 @@ def test_modules_find_the_layers_of_a_graph():
     module.net = _of_graph()
     found = [type(m).__name__ for m in module.submodules]
     assert found == ["Functional", "InputLayer", "Dense"]
+
+
+def test_what_is_set_on_a_sequential_model_is_none_of_its_layers():
+    made = K.Sequential([K.layers.Dense(2, input_shape=(3,))])
+    made.m = K.metrics.Mean()
+    made.beside = K.layers.Dense(3)
+    made.beside.build((None, 2))
+    assert len(made.metrics) == 1
+    assert len(made.weights) == len(made.variables) == 2
+    assert not made.non_trainable_weights
+    made.v = tf.Variable(1.0)  # the model's own
+    assert len(made.weights) == 3

@@ -14,6 +14,7 @@ class _Context(threading.local):
         self.names = []
         self.training = None
         self.read = None
+        self.describes = False  # whether the call is of a model that is being described
 
     def reads(self, dtype):
         """Says what variables that are cast are read in from now on, None for what they

@@ -158,7 +158,11 @@ def _run(layer, args, kwargs, keeps_losses=False):
             return _stand_in(graph, x) if isinstance(x, KerasTensor) else x
 
         inner_args, inner_kwargs = tf.nest.map_structure(value, (args, kwargs))
-        outputs = layer(*inner_args, **inner_kwargs)
+        outer, context.describes = context.describes, True
+        try:
+            outputs = layer(*inner_args, **inner_kwargs)
+        finally:
+            context.describes = outer
         described = tf.nest.map_structure(_described, outputs)
     for below in layer._flatten_layers():
         losses = below._keras.call_losses if keeps_losses else []

@@ -226,10 +226,14 @@ class Tracking(tf.Module):
 
     # --- what is below ---
 
-    def _modules_below(self):
-        """Modules one level down, containers opened."""
+    def _parts_with_weights(self):
+        """The parts whose weights are this layer's."""
+        return self._keras.parts
+
+    def _modules_below(self, parts=None):
+        """Modules one level down, containers opened; of these parts, or of all."""
         out = []
-        for part in self._keras.parts:
+        for part in self._keras.parts if parts is None else parts:
             if _is_module(part):
                 out.append(part)
             else:
@@ -240,7 +244,7 @@ class Tracking(tf.Module):
         """The variables of modules one level down in the order of the parts; those of a
         list, tuple or dict are its trainable ones, then the others."""
         out = []
-        for part in self._keras.parts:
+        for part in self._parts_with_weights():
             if _is_module(part):
                 out.extend(part.variables)
                 continue
@@ -292,7 +296,7 @@ class Tracking(tf.Module):
         counts_metrics = self._own_weights_last or self._is_metric
         others = [
             v
-            for m in self._modules_below()
+            for m in self._modules_below(self._parts_with_weights())
             if counts_metrics or not getattr(m, "_is_metric", False)
             for v in below(m)
         ]
@@ -442,7 +446,10 @@ class Tracking(tf.Module):
             with tf.init_scope():
                 found = late.Mean(name=name)
             state.metrics.append(found)
-        found.update_state(value)
+        # Nobody runs what describes a model; in a strategy's scope such an update would be
+        # one across replicas.
+        if not context.describes:
+            found.update_state(value)
 
     def _add_keras_metric(self, value, name, aggregation):
         raise ValueError(

@@ -125,6 +125,10 @@ class Sequential(functional.Functional):
         ]
         self._attach_layers()
 
+    def _parts_with_weights(self):
+        """Its layers: not the metrics and layers that were set as attributes."""
+        return self.layers
+
     def pop(self):
         """Takes the last layer off; returns nothing. TypeError where there is none."""
         stack = self._keras.stack
