@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstring>
 #include <list>
+#include <vector>
 
 #include "base/cancellation.h"
 #include "base/fork_mutex.h"
@@ -80,6 +81,89 @@ struct Shared {
   }
 };
 
+// A large read, in parts of which some are on their way at once: the time of
+// one request, and what a server takes to begin, is hidden by another.
+class PartedRead {
+ public:
+  PartedRead(RangeSource& source, uint64_t offset, absl::Span<char> out)
+      : source_(source),
+        offset_(offset),
+        out_(out),
+        parts_((out.size() - 1) / kLargestBlock + 1),
+        came_(parts_) {}
+
+  // How many bytes there are; all threads that write to `out` have ended then.
+  StatusOr<size_t> Run() {
+    const StopSources stops = StopSources::OfThisThread();
+    const CarriedSandboxes sandboxes;
+    for (int i = 0; i < kBlocksAhead; ++i) {
+      Began(1);
+      const Status begun = RunOnOwnThread([&] {
+        const AdoptedStops adopted(stops);
+        sandboxes.Run([&] { FetchParts(); });
+        Began(-1);
+      });
+      if (begun.ok()) continue;
+      Began(-1);  // no thread: the others, or this one, fetch all
+      break;
+    }
+    FetchParts();
+    const MutexLock lock(mutex_);
+    while (running_ > 0) changed_.Wait(mutex_);
+    HR_RETURN_IF_ERROR(status_);
+    size_t done = 0;
+    for (size_t i = 0; i < parts_; ++i) {
+      done += came_[i];
+      if (came_[i] < Part(i).size()) break;  // the file has become shorter
+    }
+    return done;
+  }
+
+ private:
+  absl::Span<char> Part(size_t i) const {
+    return out_.subspan(i * kLargestBlock, kLargestBlock);
+  }
+
+  void Began(int threads) {
+    const MutexLock lock(mutex_);
+    running_ += threads;
+    if (running_ == 0) changed_.NotifyAll();
+  }
+
+  // One part after the other that nobody has begun, until one fails.
+  void FetchParts() {
+    const StopScope stop(&failed_);
+    for (size_t i; (i = next_++) < parts_;) {
+      StatusOr<size_t> n = size_t{0};
+      const Status status = Guarded("reading in parts", [&] {
+        n = source_.Fetch(offset_ + i * kLargestBlock, Part(i));
+        return n.status();
+      });
+      const MutexLock lock(mutex_);
+      if (status.ok()) {
+        came_[i] = std::min(*n, Part(i).size());
+        continue;
+      }
+      // The first one tells why; the others end because of it.
+      status_.Update(status);
+      failed_.Cancel();
+      return;
+    }
+  }
+
+  RangeSource& source_;
+  const uint64_t offset_;
+  const absl::Span<char> out_;
+  const size_t parts_;
+  std::atomic<size_t> next_{0};
+  CancellationToken failed_;
+  Mutex mutex_;
+  CondVar changed_;
+  int running_ ABSL_GUARDED_BY(mutex_) = 0;
+  Status status_ ABSL_GUARDED_BY(mutex_);
+  std::vector<size_t> came_ ABSL_GUARDED_BY(mutex_);
+};
+
 class RemoteReader : public RandomAccessFile {
  public:
   RemoteReader(std::shared_ptr<RangeSource> source, uint64_t size,
@@ -122,7 +206,10 @@ class RemoteReader : public RandomAccessFile {
                             bool in_order) const {
     BlockPtr block = Find(offset);
     if (block == nullptr && out.size() >= kDirectRead) {
-      return shared_->source->Fetch(offset, out);
+      if (out.size() <= kLargestBlock) {
+        return shared_->source->Fetch(offset, out);
+      }
+      return PartedRead(*shared_->source, offset, out).Run();
     }
     if (block == nullptr) {
       block = NewBlock(

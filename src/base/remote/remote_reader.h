@@ -19,8 +19,9 @@ class RangeSource {
 
 // Reads of one place after another fetch ahead: blocks that grow to 16 MiB, two
 // of them on their way while the last is read. Large reads go straight to their
-// place. All readers of a process keep at most 256 MiB so; with more, they
-// fetch what is asked for alone.
+// place, those of more than 16 MiB in as many parts at once. All readers of a
+// process keep at most 256 MiB so; with more, they fetch what is asked for
+// alone.
 std::unique_ptr<RandomAccessFile> NewRemoteReader(
     std::shared_ptr<RangeSource> source, uint64_t size, std::string path);
 
