@@ -5,6 +5,7 @@ from headrace._load import _headrace
 from headrace.context import stack
 from headrace.context.properties import read_only
 from headrace.framework import conversion, dtypes, indexed_slices, tensor_shape
+from headrace.ops import math_ops
 from headrace.ops.io.queue_ops import effect
 
 
@@ -51,13 +52,13 @@ class ConditionalAccumulatorBase:
 
     def set_global_step(self, new_global_step, name=None):
         """Gradients of steps before that one are dropped from now on."""
-        step = conversion.convert_to_tensor(new_global_step, dtypes.int64)
-        self._op(
-            "SetGlobalStep",
-            new_global_step=step,
-            name=name or f"{self._name}_SetGlobalStep",
-        )
+        self._op("SetGlobalStep", new_global_step=_step(new_global_step), name=name)
         return stack.last_operation()
+
+
+def _step(step):
+    """A step of any integer type as accumulators count them."""
+    return math_ops.cast(conversion.convert_to_tensor(step), dtypes.int64)
 
 
 def _made(op, dtype, shape, shared_name, name, reduction_type):
@@ -100,7 +101,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         ValueError for another static shape."""
         grad = conversion.convert_to_tensor(grad, self._dtype)
         grad.shape.assert_is_compatible_with(self._shape)
-        step = conversion.convert_to_tensor(local_step, dtypes.int64)
+        step = _step(local_step)
         self._op("ApplyGradient", local_step=step, gradient=grad, name=name)
         return stack.last_operation()
 
@@ -109,7 +110,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         InvalidArgumentError where that is not positive."""
         average = self._op(
             "TakeGradient",
-            num_required=conversion.convert_to_tensor(num_required, dtypes.int32),
+            num_required=num_required,
             dtype=self._dtype,
             name=name,
         )
@@ -154,12 +155,10 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         effect(
             "SparseAccumulatorApplyGradient",
             handle=self._accumulator_ref,
-            local_step=conversion.convert_to_tensor(local_step, dtypes.int64),
-            gradient_indices=conversion.convert_to_tensor(grad_indices, dtypes.int64),
-            gradient_values=conversion.convert_to_tensor(grad_values, self._dtype),
-            gradient_shape=conversion.convert_to_tensor(
-                grad_shape if known else [], dtypes.int64
-            ),
+            local_step=_step(local_step),
+            gradient_indices=math_ops.cast(grad_indices, dtypes.int64),
+            gradient_values=grad_values,
+            gradient_shape=math_ops.cast(grad_shape if known else [], dtypes.int64),
             has_known_shape=known,
             name=name,
         )
@@ -179,7 +178,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         """The rows, when `num_required` gradients came: indices, values, shape."""
         return self._op(
             "TakeGradient",
-            num_required=conversion.convert_to_tensor(num_required, dtypes.int32),
+            num_required=num_required,
             dtype=self._dtype,
             name=name,
         )

@@ -1,8 +1,10 @@
 // FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue, PriorityQueue, in two
 // versions: which tuple of a queue is the next.
+#include <algorithm>
 #include <deque>
 #include <map>
 
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "op/op_like.h"
 #include "ops/queue/queue_handle.h"
@@ -45,7 +47,24 @@ class ShuffleQueue : public TupleQueue {
       : TupleQueue("RandomShuffleQueue", std::move(name), std::move(types),
                    std::move(shapes), op.int_attr("capacity")),
         kept_(op.int_attr("min_after_dequeue")),
+        seeds_(SeedsOf(op)),
         words_(SeededGenerator(op).now()) {}
+
+  // Whether an op that asks for a shared queue gives it the same order.
+  Status CheckSameOrder(const ResolvedOp& op, StringView shared) const {
+    const int64_t kept = op.int_attr("min_after_dequeue");
+    if (kept != kept_) {
+      return InvalidArgument(shared, " has min_after_dequeue ", kept_,
+                             " but requested min_after_dequeue was ", kept,
+                             ".");
+    }
+    if (const auto seeds = SeedsOf(op); seeds != seeds_) {
+      return InvalidArgument(shared, " has random seeds (", seeds_.first, ", ",
+                             seeds_.second, ") but requested seeds are (",
+                             seeds.first, ", ", seeds.second, ").");
+    }
+    return OkStatus();
+  }
 
  protected:
   int64_t held() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -67,7 +86,12 @@ class ShuffleQueue : public TupleQueue {
   }
 
  private:
+  static std::pair<int64_t, int64_t> SeedsOf(const ResolvedOp& op) {
+    return {op.int_attr("seed"), op.int_attr("seed2")};
+  }
+
   const int64_t kept_;
+  const std::pair<int64_t, int64_t> seeds_;
   PhiloxWords words_ ABSL_GUARDED_BY(mutex_);
   std::vector<Tuple> tuples_ ABSL_GUARDED_BY(mutex_);
 };
@@ -186,6 +210,61 @@ std::shared_ptr<Resource> NewQueue(const ResolvedOp& op, std::string name,
                                      std::move(made.shapes), capacity);
 }
 
+// Shapes of which each may be the other's; what is known counts where they may
+// be partial.
+bool SameShapes(const TupleQueue& queue, const Shapes& shapes) {
+  if (queue.kind() != "PaddingFIFOQueue") return queue.shapes() == shapes;
+  return std::equal(shapes.begin(), shapes.end(), queue.shapes().begin(),
+                    queue.shapes().end(), [](const Shape& a, const Shape& b) {
+                      return a.CompatibleWith(b);
+                    });
+}
+
+std::string TextOf(const Types& types) {
+  return absl::StrJoin(types, ", ", [](std::string* out, DType t) {
+    absl::StrAppend(out, DTypeName(t));
+  });
+}
+
+std::string TextOf(const Shapes& shapes) {
+  return absl::StrCat("[",
+                      absl::StrJoin(shapes, ", ",
+                                    [](std::string* out, const Shape& s) {
+                                      absl::StrAppend(out, s.ToString());
+                                    }),
+                      "]");
+}
+
+// InvalidArgument, in upstream's words, where the queue that has a shared name
+// is not what `op` asks for.
+Status CheckSame(const ResolvedOp& op, const Components& made,
+                 const TupleQueue& queue) {
+  if (queue.kind() != KindOf(op)) {
+    return InvalidArgument("Expected ", queue.kind(), ", found ", op.name());
+  }
+  const std::string shared =
+      absl::StrCat("Shared queue '", op.string_attr("shared_name"), "'");
+  if (const int64_t asked = op.int_attr("capacity");
+      queue.capacity() != asked) {
+    return InvalidArgument(shared, " has capacity ", queue.capacity(),
+                           " but requested capacity was ", asked);
+  }
+  if (auto* shuffled = dynamic_cast<const ShuffleQueue*>(&queue)) {
+    HR_RETURN_IF_ERROR(shuffled->CheckSameOrder(op, shared));
+  }
+  if (queue.types() != made.types) {
+    return InvalidArgument(
+        shared, " has component types ", TextOf(queue.types()),
+        " but requested component types were ", TextOf(made.types));
+  }
+  if (!SameShapes(queue, made.shapes)) {
+    return InvalidArgument(
+        shared, " has component shapes ", TextOf(queue.shapes()),
+        " but requested component shapes were ", TextOf(made.shapes));
+  }
+  return OkStatus();
+}
+
 Status MakeQueue(KernelContext& c) {
   const ResolvedOp& op = c.op();
   Components made = ComponentsOf(op);
@@ -198,14 +277,12 @@ Status MakeQueue(KernelContext& c) {
                  }));
   // A shared name may have been taken before, by any other resource.
   auto* queue = dynamic_cast<TupleQueue*>(resource.get());
-  if (queue == nullptr || KindOf(op) != queue->kind() ||
-      queue->types() != made.types || queue->shapes() != made.shapes ||
-      queue->capacity() != op.int_attr("capacity")) {
+  if (queue == nullptr) {
     return InvalidArgument("Shared queue '", op.string_attr("shared_name"),
                            "' is another one (", resource->DebugString(),
                            ") than ", op.name(), " asks for");
   }
-  return OkStatus();
+  return CheckSame(op, made, *queue);
 }
 
 OpBuilder QueueOp(const char* name, const char* types, const char* shapes,

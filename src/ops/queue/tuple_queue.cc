@@ -51,17 +51,21 @@ Status TupleQueue::CheckTuple(absl::Span<const Tensor> tuple, bool many) const {
                              ". Expected ", DTypeName(types_[i]), ", got ",
                              DTypeName(t.dtype()));
     }
-    if (many && (t.rank() == 0 || t.dim(0) != tuple[0].dim(0))) {
+    const bool rows_differ =
+        many && (t.rank() == 0 || t.dim(0) != tuple[0].dim(0));
+    if (!shapes_.empty() && (!many || tuple[0].rank() > 0)) {
+      const Shape want =
+          many ? Shape({tuple[0].dim(0)}).Concat(shapes_[i]) : shapes_[i];
+      if (!want.CompatibleWith(t.shape())) {
+        return InvalidArgument("Shape mismatch in tuple component ", i,
+                               ". Expected ", want, ", got ", t.shape());
+      }
+    }
+    if (rows_differ) {
       return InvalidArgument(
           "All input tensors must have the same size in "
           "the 0th dimension. Component ",
           i, " has shape ", t.shape());
-    }
-    if (shapes_.empty()) continue;
-    const Shape have = many ? t.shape().Sub(1, t.rank()) : t.shape();
-    if (!shapes_[i].CompatibleWith(have)) {
-      return InvalidArgument("Shape mismatch in tuple component ", i,
-                             ". Expected ", shapes_[i], ", got ", have);
     }
   }
   return OkStatus();

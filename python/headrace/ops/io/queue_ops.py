@@ -1,9 +1,12 @@
 """tf.queue: queues of tuples of tensors."""
 
+import contextlib
+
 from headrace._load import _headrace, raw
 from headrace.context import stack
 from headrace.context.properties import read_only
-from headrace.framework import conversion, dtypes, tensor_shape
+from headrace.framework import conversion, devices, dtypes, name_scopes, tensor_shape
+from headrace.framework import tensor as tensors
 from headrace.framework.settings import random_seed
 from headrace.framework.support import signatures
 from headrace.ops import array_ops
@@ -21,7 +24,7 @@ def effect(op, **arguments):
 
 def _name_of(handle):
     """The name of a handle's operation; "Empty" where it has none."""
-    return "Empty" if _headrace.is_eager() else handle.op.name
+    return handle.op.name if tensors.is_symbolic_tensor(handle) else "Empty"
 
 
 class QueueBase:
@@ -67,21 +70,28 @@ class QueueBase:
                 f"Expected {len(self._dtypes)} components, one a dtype of the queue, "
                 f"but got {len(vals)}"
             )
-        out = []
-        for value, dtype, shape in zip(vals, self._dtypes, self._shapes):
-            tensor = conversion.convert_to_tensor(value, dtype)
-            have = tensor.shape[1:] if many else tensor.shape
+        out = [
+            conversion.convert_to_tensor(value, dtype, name=f"component_{i}")
+            for i, (value, dtype) in enumerate(zip(vals, self._dtypes))
+        ]
+        rows = tensor_shape.Dimension(None)
+        for tensor, shape in zip(out, self._shapes):
+            have = tensor.shape
+            if many:
+                dims = have.with_rank_at_least(1).dims
+                rows = rows.merge_with(dims[0]) if dims else rows
+                have = have[1:]
             have.assert_is_compatible_with(shape)
-            out.append(tensor)
         return out
 
     def _put(self, op, suffix, vals, many, name):
-        return effect(
-            op,
-            handle=self._queue_ref,
-            components=self._components(vals, many),
-            name=name or f"{self._name}_{suffix}",
-        )
+        with name_scopes.name_scope(name or f"{self._name}_{suffix}") as scope:
+            return effect(
+                op,
+                handle=self._queue_ref,
+                components=self._components(vals, many),
+                name=scope,
+            )
 
     def enqueue(self, vals, name=None):
         """Adds one tuple, when there is room."""
@@ -112,12 +122,10 @@ class QueueBase:
 
     def dequeue_many(self, n, name=None):
         """Takes `n` tuples, stacked."""
-        n = conversion.convert_to_tensor(n, dtypes.int32)
         return self._take("QueueDequeueManyV2", name, "DequeueMany", n=n)
 
     def dequeue_up_to(self, n, name=None):
         """Takes `n` tuples, or fewer once the queue is closed."""
-        n = conversion.convert_to_tensor(n, dtypes.int32)
         return self._take("QueueDequeueUpToV2", name, "DequeueUpTo", n=n)
 
     def close(self, cancel_pending_enqueues=False, name=None):
@@ -164,18 +172,24 @@ class _Queue(QueueBase):
         types = _types(given)
         known, shapes = _shapes(shapes, len(types))
         self._check_shapes(known)
-        handle = _raw(
-            op,
-            component_types=types,
-            shapes=known,
-            shared_name=shared_name or "",
-            name=name,
-            **further,
-        )
+        with self._place():
+            handle = _raw(
+                op,
+                component_types=types,
+                shapes=known,
+                shared_name=shared_name or "",
+                name=name,
+                **further,
+            )
         if op == "PriorityQueueV2":
             types = [dtypes.int64] + types
             shapes = [tensor_shape.TensorShape([])] + shapes
         super().__init__(types, shapes, _names(names, types), handle)
+
+    @staticmethod
+    def _place():
+        """Where the op that makes the queue goes."""
+        return contextlib.nullcontext()
 
     def _check_shapes(self, shapes):
         if not all(s.is_fully_defined() for s in shapes):
@@ -193,12 +207,19 @@ def _takes(op, text):
 
 
 class FIFOQueue(_Queue):
-    """First in, first out."""
+    """First in, first out. One that a traced function makes is made once, outside of it:
+    no other kind is, as in TensorFlow."""
 
     __init__ = _takes(
         "FIFOQueueV2",
         "capacity, dtypes, shapes=None, names=None, shared_name=None, name='fifo_queue'",
     )
+
+    @staticmethod
+    @contextlib.contextmanager
+    def _place():
+        with stack.init_scope(), devices.device("CPU"):
+            yield
 
 
 class PaddingFIFOQueue(_Queue):
