@@ -115,9 +115,7 @@ Status Reset(const TF_SessionOptions* options, const char** containers,
   const std::string& said = options->config_proto;
   HR_RETURN_IF_ERROR(
       ReadProto(said.data(), said.size(), "ConfigProto", &config));
-  return distributed::ResetCluster(
-      options->target, names,
-      {config.device_filters().begin(), config.device_filters().end()});
+  return distributed::ResetCluster(options->target, names, config);
 }
 
 }  // namespace

@@ -1,6 +1,22 @@
 #include "distributed/cluster.h"
 
+#include "absl/strings/numbers.h"
+
 namespace headrace::distributed {
+
+bool ParsePort(StringView address, int* port) {
+  const size_t colon = address.rfind(':');
+  return colon != StringView::npos && colon > 0 &&
+         absl::SimpleAtoi(address.substr(colon + 1), port) && *port >= 0 &&
+         *port <= 65535;
+}
+
+Status CheckAddress(StringView address) {
+  int port = 0;
+  if (ParsePort(address, &port)) return OkStatus();
+  return InvalidArgument("Could not interpret \"", address,
+                         "\" as a host-port pair.");
+}
 
 StatusOr<std::shared_ptr<Cluster>> Cluster::Make(
     const tensorflow::ServerDef& def, Dial dial) {
@@ -14,6 +30,7 @@ StatusOr<std::shared_ptr<Cluster>> Cluster::Make(
         return InvalidArgument("Task ", index, " in job \"", job.name(),
                                "\" has no address");
       }
+      HR_RETURN_IF_ERROR(CheckAddress(address));
       if (!made->addresses_.emplace(std::pair(job.name(), index), address)
                .second) {
         return InvalidArgument("JobDef for job \"", job.name(),

@@ -17,11 +17,16 @@ namespace headrace::distributed {
 using Dial =
     std::function<std::shared_ptr<Channel>(const std::string& address)>;
 
+// Whether `address` is host:port, and the port.
+bool ParsePort(StringView address, int* port);
+// InvalidArgument, in upstream's words, where it is not.
+Status CheckAddress(StringView address);
+
 // Thread-safe.
 class Cluster {
  public:
-  // InvalidArgument for a cluster in which a task has no address, or that does
-  // not have the ServerDef's own task.
+  // InvalidArgument for a cluster in which a task's address is not host:port,
+  // or that does not have the ServerDef's own task.
   static StatusOr<std::shared_ptr<Cluster>> Make(
       const tensorflow::ServerDef& def, Dial dial);
 

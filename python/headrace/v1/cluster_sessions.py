@@ -6,12 +6,15 @@ from headrace.framework.support import protos
 PREFIX = "grpc://"
 
 
+def _said(message):
+    return b"" if message is None else message.SerializeToString()
+
+
 class ClusterCore:
     """A session of a server's, in the place of _headrace.SessionCore."""
 
     def __init__(self, graph, target, config):
-        said = b"" if config is None else config.SerializeToString()
-        self._core = _headrace.ClusterSessionCore(graph._core, target, said)
+        self._core = _headrace.ClusterSessionCore(graph._core, target, _said(config))
         self.close = self._core.close
         self.partial_run_setup = self._core.partial_run_setup
         self.partial_run = self._core.partial_run
@@ -22,9 +25,8 @@ class ClusterCore:
 
     def run(self, plan, feeds, values, options, run_metadata):
         """The values of a plan's tensors; `run_metadata` is filled, if not None."""
-        said = b"" if options is None else options.SerializeToString()
         results, metadata = self._core.run(
-            plan.tensors, plan.targets, feeds, values, said
+            plan.tensors, plan.targets, feeds, values, _said(options)
         )
         if run_metadata is not None:
             run_metadata.CopyFrom(protos.RunMetadata.FromString(metadata))
@@ -38,5 +40,4 @@ class ClusterCore:
 def reset(target, containers, config):
     """Closes all sessions of the target's master, and forgets what the cluster's tasks
     hold in these containers, or in the standard one where there are none."""
-    filters = [] if config is None else list(config.device_filters)
-    _headrace.reset_cluster(target, list(containers or ()), filters)
+    _headrace.reset_cluster(target, list(containers or ()), _said(config))

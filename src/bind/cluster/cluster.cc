@@ -260,9 +260,10 @@ class ServerCore {
 
 void ResetCluster(const std::string& target,
                   const std::vector<std::string>& containers,
-                  const std::vector<std::string>& filters) {
+                  const nb::bytes& config) {
+  const auto read = Parsed<tensorflow::ConfigProto>(config);
   RunUnlocked(
-      [&] { return distributed::ResetCluster(target, containers, filters); });
+      [&] { return distributed::ResetCluster(target, containers, read); });
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "base/hash_map.h"
 #include "base/timeline.h"
 #include "distributed/master/step.h"
@@ -93,6 +94,19 @@ StatusOr<PartitionRequest> Named(const Graph& graph,
   return request;
 }
 
+// In a cluster of a session's own a task may have another name: that of the
+// address at which the client found it.
+void NameTaskAt(StringView target, tensorflow::ServerDef* def) {
+  if (!absl::ConsumePrefix(&target, "grpc://")) return;
+  for (const auto& job : def->cluster().job()) {
+    for (const auto& [index, address] : job.tasks()) {
+      if (address != target) continue;
+      def->set_job_name(job.name());
+      def->set_task_index(index);
+    }
+  }
+}
+
 }  // namespace
 
 struct MasterSession::PartialRun {
@@ -117,6 +131,7 @@ StatusOr<std::shared_ptr<MasterSession>> MasterSession::Make(
   if (request.config().cluster_def().job_size() > 0) {
     tensorflow::ServerDef def = made->cluster_->def();
     *def.mutable_cluster() = request.config().cluster_def();
+    NameTaskAt(request.target(), &def);
     HR_ASSIGN_OR_RETURN(made->cluster_, made->cluster_->With(def));
   }
   made->worker_ = std::move(worker);

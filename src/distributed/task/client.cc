@@ -128,18 +128,17 @@ StatusOr<std::unique_ptr<MasterStub>> MasterStub::Of(const std::string& target,
   if (!absl::ConsumePrefix(&address, "grpc://")) {
     return InvalidArgument("\"", target, "\" is no target of a cluster");
   }
-  const size_t colon = address.rfind(':');
-  int port = 0;
-  if (colon == StringView::npos || colon == 0 ||
-      !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 0 ||
-      port > 65535) {
-    return InvalidArgument("Could not interpret \"", address,
-                           "\" as a host-port pair.");
-  }
+  HR_RETURN_IF_ERROR(CheckAddress(address));
   if (auto master = Server::FindMaster(target)) {
     return std::make_unique<LocalStub>(std::move(master));
   }
   return std::make_unique<RemoteStub>(dial(std::string(address)));
+}
+
+Clock::time_point OperationDeadline(const tensorflow::ConfigProto& config) {
+  const int64_t ms = config.operation_timeout_in_ms();
+  return Clock::now() + (ms > 0 ? std::chrono::milliseconds(ms)
+                                : std::chrono::milliseconds(kRendezvousTime));
 }
 
 // What the graph has that the master does not.
@@ -165,12 +164,6 @@ StatusOr<tensorflow::GraphDef> ClientSession::Grown(int end) {
   return def;
 }
 
-Clock::time_point ClientSession::CreateDeadline() const {
-  const int64_t ms = config_.operation_timeout_in_ms();
-  return Clock::now() + (ms > 0 ? std::chrono::milliseconds(ms)
-                                : std::chrono::milliseconds(kRendezvousTime));
-}
-
 Status ClientSession::ExtendLocked() {
   if (closed_) return Cancelled("Session has been closed.");
   int nodes = 0;
@@ -188,7 +181,7 @@ Status ClientSession::ExtendLocked() {
     request.set_target(target_);
     tensorflow::CreateSessionResponse response;
     HR_RETURN_IF_ERROR(
-        master_->Call("CreateSession", request, &response, CreateDeadline()));
+        master_->Call("CreateSession", request, &response, OperationDeadline(config_)));
     handle_ = response.session_handle();
     version_ = response.graph_version();
   } else {
@@ -198,7 +191,7 @@ Status ClientSession::ExtendLocked() {
     request.set_current_graph_version(version_);
     tensorflow::ExtendSessionResponse response;
     HR_RETURN_IF_ERROR(
-        master_->Call("ExtendSession", request, &response, CreateDeadline()));
+        master_->Call("ExtendSession", request, &response, OperationDeadline(config_)));
     version_ = response.new_graph_version();
   }
   sent_ = nodes;
@@ -232,7 +225,7 @@ StatusOr<std::string> ClientSession::SetUpPartialRun(
   request.set_request_id(NewRequestId());
   tensorflow::PartialRunSetupResponse response;
   HR_RETURN_IF_ERROR(
-      master_->Call("PartialRunSetup", request, &response, CreateDeadline()));
+      master_->Call("PartialRunSetup", request, &response, OperationDeadline(config_)));
   return response.partial_run_handle();
 }
 
@@ -247,7 +240,7 @@ StatusOr<tensorflow::ListDevicesResponse> ClientSession::ListDevices() {
   HR_ASSIGN_OR_RETURN(*request.mutable_session_handle(), Handle());
   tensorflow::ListDevicesResponse response;
   HR_RETURN_IF_ERROR(
-      master_->Call("ListDevices", request, &response, CreateDeadline()));
+      master_->Call("ListDevices", request, &response, OperationDeadline(config_)));
   return response;
 }
 

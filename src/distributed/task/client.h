@@ -32,6 +32,11 @@ class MasterStub {
                      tensorflow::RunMetadata* metadata) = 0;
 };
 
+// When what a client asks of a master with this configuration has to be done:
+// behind its operation_timeout_in_ms, or else behind the time within which
+// tasks find each other.
+Clock::time_point OperationDeadline(const tensorflow::ConfigProto& config);
+
 // Thread-safe.
 class ClientSession {
  public:
@@ -68,7 +73,6 @@ class ClientSession {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_, graph_mutex_);
   Status ExtendLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   StatusOr<std::string> Handle();
-  Clock::time_point CreateDeadline() const;
 
   const std::unique_ptr<MasterStub> master_;
   const std::shared_ptr<Graph> graph_;

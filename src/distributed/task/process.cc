@@ -67,14 +67,13 @@ StatusOr<std::shared_ptr<RemoteContext>> ConnectEagerly(
 
 Status ResetCluster(const std::string& target,
                     const std::vector<std::string>& containers,
-                    const std::vector<std::string>& device_filters) {
+                    const tensorflow::ConfigProto& config) {
   HR_ASSIGN_OR_RETURN(const auto stub, StubOf(target));
   tensorflow::ResetRequest request;
   for (const std::string& c : containers) request.add_container(c);
-  for (const std::string& f : device_filters) request.add_device_filters(f);
+  *request.mutable_device_filters() = config.device_filters();
   tensorflow::ResetResponse response;
-  return stub->Call("Reset", request, &response,
-                    Clock::now() + kRendezvousTime);
+  return stub->Call("Reset", request, &response, OperationDeadline(config));
 }
 
 }  // namespace headrace::distributed

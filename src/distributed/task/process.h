@@ -28,9 +28,10 @@ StatusOr<std::shared_ptr<RemoteContext>> ConnectEagerly(
     const RemoteOptions& options);
 // Closes all sessions of the target's master, and forgets what the tasks of the
 // cluster hold in these containers, or in the standard one where there are
-// none.
+// none. Of the configuration the device filters count, and the time, behind
+// which it is DeadlineExceeded.
 Status ResetCluster(const std::string& target,
                     const std::vector<std::string>& containers,
-                    const std::vector<std::string>& device_filters);
+                    const tensorflow::ConfigProto& config);
 
 }  // namespace headrace::distributed

@@ -43,9 +43,8 @@ StatusOr<HostPort> ParseAddress(const std::string& address, int port) {
   const size_t colon = address.rfind(':');
   out.host = address.substr(0, colon);
   out.port = port;
-  if (colon != std::string::npos &&
-      (!absl::SimpleAtoi(address.substr(colon + 1), &out.port) ||
-       out.port < 0 || out.port > 65535)) {
+  if (colon == std::string::npos ? port == 0
+                                 : !ParsePort(address, &out.port)) {
     return InvalidArgument("Could not parse port for local server from \"",
                            address, "\".");
   }

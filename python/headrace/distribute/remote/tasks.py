@@ -116,7 +116,8 @@ class Task:
 
     def reset(self):
         """Forgets what coordinators have left on the task."""
-        _headrace.reset_cluster(self._target, [CONTAINER], [self.name])
+        config = protos.ConfigProto(device_filters=[self.name])
+        _headrace.reset_cluster(self._target, [CONTAINER], config.SerializeToString())
 
     def leave(self, key):
         """Has a resource destroyed by and by: called where its last user dies."""
