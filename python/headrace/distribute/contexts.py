@@ -174,7 +174,9 @@ class ReplicaContextBase:
         replicas do not call it.
         """
         require_replica_context(self)
-        if stack.current() is not self._graph:
+        graph = stack.current()
+        # An init_scope is left before the others can build anything in the replica's graph.
+        if graph is not self._graph and graph is not stack.outside_functions():
             raise RuntimeError(_NESTED_GRAPH)
         return self._merge_call(in_graph(merge_fn), tuple(args), dict(kwargs or {}))
 

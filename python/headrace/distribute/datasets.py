@@ -5,7 +5,7 @@ loops, iterators and optionals are those of tf.data.
 """
 
 from headrace import _api as tf
-from headrace.autograph import loops
+from headrace.autograph import builtins, loops, tensors
 from headrace.context import errors
 
 from headrace.distribute import values
@@ -363,10 +363,19 @@ def from_function(strategy, dataset_fn, options):
     count, local = strategy.num_replicas_in_sync, len(strategy.extended._devices)
     workers, worker = strategy.extended._shards
     each = options.experimental_replication_mode == InputReplicationMode.PER_REPLICA
+    if each:
+        strategy.extended._check_input_of_each_replica()
     if options.experimental_place_dataset_on_device and not each:
         raise ValueError(
             "When `experimental_place_dataset_on_device` is set for dataset placement, you "
             "must also specify `PER_REPLICA` for the replication mode"
+        )
+    fetches = options.experimental_fetch_to_device
+    if options.experimental_place_dataset_on_device and fetches is not False:
+        raise ValueError(
+            "`experimental_place_dataset_on_device` can not be set to True when "
+            "experimental_fetch_to_device is True and replication mode is set to "
+            "`PER_REPLICA`"
         )
     if each:
         own = range(worker * local, (worker + 1) * local)
@@ -441,3 +450,19 @@ def _over_dataset(distributed, extra_test, body, state, opts):
 
 loops.register_iterable(DistributedDataset, _over_dataset)
 loops.register_iterable(DistributedIterator, _over_dataset)
+
+
+def _no_counter(iterable, start=0):
+    """What `enumerate` is in functions: refused, as each turn is one of the graph's."""
+    del start
+    if not tensors.in_graph():
+        return NotImplemented
+    raise NotImplementedError(
+        f"enumerate not supported with {type(iterable).__name__} types within "
+        "tf.functions. Use a for loop over the dataset and keep a separate counter "
+        "instead."
+    )
+
+
+for _kind in (DistributedDatasetInterface, DistributedIteratorInterface):
+    builtins.register_overload(enumerate, _kind, _no_counter)

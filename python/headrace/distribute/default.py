@@ -4,10 +4,10 @@ import contextlib
 
 from headrace import _api as tf
 from headrace.autograph.calls import in_graph
-from headrace.context import strategies
+from headrace.context import stack, strategies
 from headrace.distribute import contexts
 from headrace.distribute.options import InputContext, ValueContext
-from headrace.distribute.strategy import StrategyExtended, StrategyV1
+from headrace.distribute.strategy import Strategy, StrategyExtended, StrategyV1
 
 
 def _unsupported(name):
@@ -106,19 +106,29 @@ class _DefaultExtended(StrategyExtended):
         return tf.compat.v1.data.make_initializable_iterator(distributed)
 
 
-class _DefaultDistributionStrategy(StrategyV1):
-    """The strategy of one replica, whose variables are plain ones."""
+class _OneReplica:
+    """A strategy of one replica, whose variables are plain ones."""
 
     def __init__(self):
         super().__init__(_DefaultExtended(self))
         self._replica_context = _DefaultReplicaContext(self, 0)
 
 
-_only = []
+class _DefaultDistributionStrategy(_OneReplica, Strategy):
+    """The default strategy."""
+
+
+class _DefaultDistributionStrategyV1(_OneReplica, StrategyV1):
+    """The default strategy of programs of TensorFlow 1."""
+
+
+_made = {}  # by whether operations build graphs by default
 
 
 def strategy():
     """The one default strategy."""
-    if not _only:
-        _only.append(_DefaultDistributionStrategy())
-    return _only[0]
+    of_v1 = stack.builds_graphs_by_default()
+    if of_v1 not in _made:
+        kinds = _DefaultDistributionStrategy, _DefaultDistributionStrategyV1
+        _made[of_v1] = kinds[of_v1]()
+    return _made[of_v1]

@@ -4,6 +4,7 @@ from headrace import _api as tf
 from headrace.context import strategies
 from headrace.context.properties import read_only
 from headrace.distribute import strategy
+from headrace.distribute.options import ValueContext
 from headrace.distribute.variables import MirroredVariable
 from headrace.framework.variables import VariableSynchronization
 
@@ -24,6 +25,16 @@ class OneDeviceExtended(strategy.StrategyExtended):
         made._distribute_strategy = self._container_strategy()
         return made
 
+    def _distribute_values(self, value_fn):
+        return value_fn(ValueContext())
+
+    def _check_input_of_each_replica(self):
+        raise NotImplementedError(
+            "InputReplicationMode.PER_REPLICA is only supported in "
+            "`experimental_distribute_datasets_from_function` of "
+            "tf.distribute.MirroredStrategy"
+        )
+
 
 class MirroredExtended(strategy.StrategyExtended):
     """A copy of each variable on each device, a replica on each."""
@@ -41,6 +52,9 @@ class MirroredExtended(strategy.StrategyExtended):
 
     def _create_variable(self, next_creator, **kwargs):
         return self._mirrored(next_creator, kwargs)
+
+    def _update_config(self, config):
+        config.isolate_session_state = True
 
 
 class CentralStorageVariable(MirroredVariable):
@@ -71,7 +85,7 @@ class CentralStorageExtended(strategy.StrategyExtended):
         if kwargs["synchronization"] == VariableSynchronization.ON_READ:
             return self._mirrored(next_creator, kwargs)
         mode = strategies.Mode(self._container_strategy(), None, 0)
-        with strategies.entering(mode), tf.device(self._parameter_device):
+        with strategies.entering(mode), self._place():
             copy = next_creator(**kwargs)
         if len(self._devices) == 1:
             copy._distribute_strategy = self._container_strategy()
@@ -80,6 +94,13 @@ class CentralStorageExtended(strategy.StrategyExtended):
         own = self._container_strategy()
         made = CentralStorageVariable(own, [copy], aggregation)
         return strategy.collected(made, [copy])
+
+    def _place(self):
+        """A context in which a variable is made where it is to lie."""
+        return tf.device(self._parameter_device)
+
+    def _update_config(self, config):
+        config.isolate_session_state = True
 
 
 class OneDeviceStrategy(strategy.Strategy):
@@ -137,6 +158,12 @@ class CentralStorageStrategy(strategy.Strategy):
         super().__init__(
             CentralStorageExtended(self, compute_devices, parameter_device)
         )
+
+    @classmethod
+    def _from_num_gpus(cls, num_gpus):
+        """The strategy over the first `num_gpus` GPUs, or without any over a CPU."""
+        devices = [f"/device:GPU:{i}" for i in range(num_gpus)] or ["/device:CPU:0"]
+        return cls(devices)
 
 
 class CentralStorageStrategyV1(strategy.StrategyV1):

@@ -333,6 +333,9 @@ class CollectiveAllReduceExtended(mirrored.MirroredExtended):
     """A copy of each variable on each worker's devices; values of workers go together by
     collectives."""
 
+    def _update_config(self, config):
+        """Workers' sessions share their state."""
+
     _Workers = Workers
 
     def __init__(self, container_strategy, cluster_resolver, options, devices=None):

@@ -9,7 +9,7 @@ import contextlib
 import threading
 
 from headrace import _api as tf
-from headrace.context import stack, strategies
+from headrace.context import late, stack, strategies
 from headrace.distribute import contexts, values
 
 _UNEQUAL = (
@@ -49,7 +49,8 @@ class _Replica:
 
     def here(self):
         """Runs it on this thread, to its end."""
-        self.result = self._run()
+        with self._luggage.unpacked_in_graph():
+            self.result = self._run()
         self.state = "done"
 
     def advance(self):
@@ -129,6 +130,20 @@ class _Luggage:
             yield
 
 
+@contextlib.contextmanager
+def _as_further_replica(i):
+    """Operations of a graph have the replica in their names, and v1.get_variable finds
+    what the first replica has made."""
+    graph = stack.current()
+    if graph is None:
+        yield
+        return
+    scope = graph.get_name_scope()
+    name = f"{scope}/replica_{i}/" if scope else f"replica_{i}/"
+    with graph.name_scope(name), late.finding_variables():
+        yield
+
+
 class Meeting:
     """One call of Strategy.run: the replicas and where they meet."""
 
@@ -139,7 +154,7 @@ class Meeting:
         for i, device in enumerate(devices):
             part = values.select(i, (args, kwargs))
             code = self._code(i, device, fn, *part)
-            self._replicas.append(_Replica(code, _Luggage() if i else None))
+            self._replicas.append(_Replica(code, _Luggage()))
         self._in_turn = None  # of the replica on the caller's thread
 
     def _code(self, i, device, fn, args, kwargs):
@@ -150,6 +165,7 @@ class Meeting:
                 tf.device(device),
                 contexts.entering(self._strategy, context, i),
                 tf.variable_creator_scope(creator),
+                _as_further_replica(i) if i else contextlib.nullcontext(),
             ):
                 return fn(*args, **kwargs)
 

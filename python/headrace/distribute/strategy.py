@@ -152,6 +152,7 @@ class StrategyBase:
         """A copy of a ConfigProto for the strategy's sessions."""
         made = type(config_proto)()
         made.CopyFrom(config_proto)
+        self._extended._update_config(made)
         return made
 
     def colocate_vars_with(self, colocate_with_variable):
@@ -257,6 +258,9 @@ class StrategyExtended:
 
     def _configure(self, session_config, cluster_spec, task_type, task_id):
         """Other strategies than those of several workers want nothing."""
+
+    def _update_config(self, config):
+        """Sets what the strategy's sessions need in a ConfigProto."""
 
     # --- scopes and variables ---
 
@@ -609,6 +613,9 @@ class StrategyExtended:
         return values.regroup(found, always=True)
 
     # --- datasets ---
+
+    def _check_input_of_each_replica(self):
+        """NotImplementedError where replicas do not have datasets of their own."""
 
     def _distribute_dataset(self, dataset, options):
         return datasets.divided(self._container_strategy(), dataset, options)

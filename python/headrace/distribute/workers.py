@@ -81,19 +81,6 @@ class MultiWorkerMirroredStrategyV1(strategy.StrategyV1):
         super().__init__(CollectiveAllReduceExtended(self, cluster_resolver, options))
 
 
-class ParameterServerStrategyV1(strategy.StrategyV1):
-    """The ParameterServerStrategy of TensorFlow 1: of a process that is alone, variables
-    lie on its first CPU. UnimplementedError for a cluster of several tasks."""
-
-    def __init__(self, cluster_resolver=None):
-        resolver = cluster_resolver or default_resolver()
-        spec = resolver.cluster_spec()
-        if sum(map(spec.num_tasks, spec.jobs)) > 1:
-            raise no_transport("ParameterServerStrategy")
-        devices = strategy.all_devices()[:1]
-        super().__init__(mirrored.CentralStorageExtended(self, devices, "/cpu:0"))
-
-
 def get_loss_reduction():
     """How losses of replicas become one: by their sum, a ReduceOp."""
     return ReduceOp.SUM

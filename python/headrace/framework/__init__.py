@@ -24,6 +24,7 @@ late.register(
         "spec_as_proto": "elements.spec_protos:as_proto",
         "spec_of_proto": "elements.spec_protos:from_proto",
         "default_strategy": "distribute.default:strategy",
+        "finding_variables": "v1.variable_scope:finding_variables",
         "InputOptions": "distribute.options:InputOptions",
         "describe_operations": "keras.base.graph_op_layer:describe",
         "forget_keras_session": "v1.keras.sessions:forget",

@@ -87,6 +87,7 @@ class Graph:
         self._gradient_overrides = {}
         self._flow_context = None  # of control_flow/flow_contexts.py
         self._devices = ()  # of device contexts: specs, functions; innermost first
+        self._devices_around = ()  # those around a colocation
         self._container = ""  # of the state of new nodes
         self._settled_until = None  # the first new node that is looked at by itself
         self._node_attrs = {}  # what nodes get beside their own attributes
@@ -420,8 +421,9 @@ class Graph:
         """Operations made inside are placed on that device, whatever contexts around say;
         None: as these say."""
         self._settle_new()
-        old = self._devices, self._core.device
+        old = self._devices, self._core.device, self._devices_around
         if device is not None:
+            self._devices_around = self._devices or self._devices_around
             self._devices = ()
             self._use_devices()
             self._core.device = device
@@ -429,9 +431,27 @@ class Graph:
             yield
         finally:
             self._settle_new()
-            self._devices = old[0]
+            self._devices, device, self._devices_around = old
             self._use_devices()
-            self._core.device = old[1]
+            self._core.device = device
+
+    @contextlib.contextmanager
+    def _shown_to_devices_around(self):
+        """Functions of contexts around a colocation are asked for what is made inside,
+        too, though what they say does not count: upstream makes variables so, and
+        `replica_device_setter` counts those that lie with others."""
+        begin = self._core.num_nodes
+        yield
+        functions = [e for e in self._devices_around if callable(e)]
+        if self._devices or not functions:
+            return
+        for i in range(begin, self._core.num_nodes):
+            op = self._operation(self._core.node(i))
+            device = op.device
+            for function in functions:
+                op._set_device("")
+                function(op)
+            op._set_device(device)
 
     @contextlib.contextmanager
     def _attributes(self, attrs):
@@ -450,16 +470,20 @@ class Graph:
         self._settle_new()
         core = self._core
         inputs = core.control_inputs()
-        return self._devices, core.device, core.scope, inputs, self._node_attrs
+        scopes = self._variable_scope, dict(self._scope_names_used)
+        return self._devices, core.device, core.scope, inputs, self._node_attrs, scopes
 
     def _go_to(self, whereabouts):
         """Has operations made from now on be where _whereabouts() was asked."""
         self._settle_new()
-        self._devices, device, scope, inputs, attrs = whereabouts
+        self._devices, device, scope, inputs, attrs, scopes = whereabouts
         self._use_devices()
         self._core.device, self._core.scope = device, scope
         self._core.set_control_inputs(inputs)
         self._set_node_attrs(attrs)
+        self._variable_scope, names = scopes
+        self._scope_names_used.clear()  # graphs of functions share it
+        self._scope_names_used.update(names)
 
     def _set_node_attrs(self, attrs):
         self._node_attrs = attrs

@@ -514,6 +514,12 @@ def _regularize(variable, regularizer):
         stack.default_graph().add_to_collection(key, loss)
 
 
+def finding_variables():
+    """A context in which get_variable finds what was made before in the scope in force:
+    replicas of a strategy but for the first."""
+    return variable_scope(get_variable_scope(), reuse=True, auxiliary_name_scope=False)
+
+
 @_having(
     "initial_value=None, trainable=None, collections=None, validate_shape=True, "
     "caching_device=None, name=None, variable_def=None, dtype=None, "
@@ -550,7 +556,8 @@ def _of_plain_graph(next_creator=None, use_resource=False, **given):
     for other in ("expected_shape", "experimental_enable_variable_lifting"):
         given.pop(other, None)
     given.pop("import_scope", None)
-    return (GraphVariable if use_resource else RefVariable)(**given)
+    with stack.current()._shown_to_devices_around():
+        return (GraphVariable if use_resource else RefVariable)(**given)
 
 
 @_having(

@@ -267,6 +267,30 @@ def test_nobody_at_the_address():
         session.close()
 
 
+def test_a_reset_that_nobody_answers_ends_in_time():
+    config = v1.ConfigProto(operation_timeout_in_ms=5)
+    since = time.monotonic()
+    with pytest.raises(errors.DeadlineExceededError):
+        v1.Session.reset("grpc://localhost:0", ["test0"], config=config)
+    assert time.monotonic() - since < 5
+
+
+def test_a_session_s_own_cluster_names_its_master():
+    master, worker = (v1.train.Server.create_local_server() for _ in range(2))
+    named = {"chief": [master.target[7:]], "worker": [worker.target[7:]]}
+    cluster = tf.train.ClusterSpec(named).as_cluster_def()
+    with tf.Graph().as_default():
+        with tf.device("/job:worker/task:0"):
+            x = tf.constant(1.0) + 2.0
+        config = v1.ConfigProto(cluster_def=cluster)
+        with v1.Session(master.target, config=config) as session:
+            found = {d.name for d in session.list_devices()}
+            assert {
+                f"/job:{job}/replica:0/task:0/device:CPU:0" for job in named
+            } <= found
+            assert session.run(x) == 3.0
+
+
 def test_server_of_this_process():
     server = v1.train.Server.create_local_server()
     assert server.target.startswith("grpc://localhost:")
@@ -301,6 +325,16 @@ def test_server_of_this_process():
             ({"worker": ["localhost:abc"]},),
             errors.InvalidArgumentError,
             'Could not parse port for local server from "localhost:abc".',
+        ),
+        (
+            ({"worker": ["localhost"]},),
+            errors.InvalidArgumentError,
+            'Could not parse port for local server from "localhost".',
+        ),
+        (
+            ({"worker": ["localhost:0", "other"]}, "worker", 0),
+            errors.InvalidArgumentError,
+            'Could not interpret "other" as a host-port pair.',
         ),
         (
             ({"worker": ["localhost:0"]}, "worker", 0, "foo"),

@@ -160,3 +160,45 @@ def test_in_functions(strategy):
             step(iterator)
     assert len(traces) == 1
     assert int(total(iter(distributed))) == 36
+
+
+@pytest.mark.parametrize("which", [lambda ds: ds, iter])
+def test_enumerate_is_refused_in_functions(which):
+    strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
+    batches = tf.data.Dataset.range(4).batch(2)
+    given = which(strategy.experimental_distribute_dataset(batches))
+
+    @tf.function
+    def count(elements):
+        for i, _ in enumerate(elements):
+            tf.print(i)
+
+    with pytest.raises(NotImplementedError, match="enumerate not supported with Distr"):
+        count(given)
+    assert [i for i, _ in enumerate(given)] == [0, 1]  # eagerly it is Python's
+
+
+@pytest.mark.parametrize(
+    ("strategy", "options", "error", "text"),
+    [
+        (
+            tf.distribute.MirroredStrategy(["CPU:0"]),
+            {"experimental_place_dataset_on_device": True},
+            ValueError,
+            "can not be set to True when experimental_fetch_to_device is True",
+        ),
+        (
+            tf.distribute.OneDeviceStrategy("/cpu:0"),
+            {},
+            NotImplementedError,
+            "only supported in `experimental_distribute_datasets_from_function` of",
+        ),
+    ],
+)
+def test_inputs_of_each_replica_that_cannot_be(strategy, options, error, text):
+    mode = tf.distribute.InputReplicationMode.PER_REPLICA
+    options = tf.distribute.InputOptions(experimental_replication_mode=mode, **options)
+    with pytest.raises(error, match=text):
+        strategy.distribute_datasets_from_function(
+            lambda context: tf.data.Dataset.range(8).batch(2), options
+        )

@@ -29,6 +29,8 @@ def numbers(value):
 
 def test_default_strategy():
     default = distribute.get_strategy()
+    assert isinstance(default, distribute.Strategy)
+    assert not isinstance(default, tf.compat.v1.distribute.Strategy)
     assert not distribute.has_strategy() and not distribute.in_cross_replica_context()
     assert distribute.get_replica_context().strategy is default
     assert default.num_replicas_in_sync == 1 and default.cluster_resolver is None

@@ -201,3 +201,12 @@ def test_who_waits_by_key_lets_others_put():
     (found,) = raw.MapUnstage(key=_long(4), indices=[0], **kind)
     put.join()
     assert found.numpy() == 7
+
+
+def test_steps_of_any_integer(session):
+    sums = v1.ConditionalAccumulator(tf.float32, shape=[1])
+    session.run(sums.set_global_step(tf.constant(3, tf.int32)))
+    for step in (tf.constant(2, tf.int32), tf.constant(3, tf.int16), 3):
+        session.run(sums.apply_grad([2.0], local_step=step))
+    assert session.run(sums.num_accumulated()) == 2
+    assert session.run(sums.take_grad(2)) == [2.0]

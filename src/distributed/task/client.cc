@@ -180,8 +180,8 @@ Status ClientSession::ExtendLocked() {
     *request.mutable_config() = config_;
     request.set_target(target_);
     tensorflow::CreateSessionResponse response;
-    HR_RETURN_IF_ERROR(
-        master_->Call("CreateSession", request, &response, OperationDeadline(config_)));
+    HR_RETURN_IF_ERROR(master_->Call("CreateSession", request, &response,
+                                     OperationDeadline(config_)));
     handle_ = response.session_handle();
     version_ = response.graph_version();
   } else {
@@ -190,8 +190,8 @@ Status ClientSession::ExtendLocked() {
     *request.mutable_graph_def() = std::move(grown);
     request.set_current_graph_version(version_);
     tensorflow::ExtendSessionResponse response;
-    HR_RETURN_IF_ERROR(
-        master_->Call("ExtendSession", request, &response, OperationDeadline(config_)));
+    HR_RETURN_IF_ERROR(master_->Call("ExtendSession", request, &response,
+                                     OperationDeadline(config_)));
     version_ = response.new_graph_version();
   }
   sent_ = nodes;
@@ -224,8 +224,8 @@ StatusOr<std::string> ClientSession::SetUpPartialRun(
   HR_ASSIGN_OR_RETURN(*request.mutable_session_handle(), Handle());
   request.set_request_id(NewRequestId());
   tensorflow::PartialRunSetupResponse response;
-  HR_RETURN_IF_ERROR(
-      master_->Call("PartialRunSetup", request, &response, OperationDeadline(config_)));
+  HR_RETURN_IF_ERROR(master_->Call("PartialRunSetup", request, &response,
+                                   OperationDeadline(config_)));
   return response.partial_run_handle();
 }
 
@@ -239,8 +239,8 @@ StatusOr<tensorflow::ListDevicesResponse> ClientSession::ListDevices() {
   tensorflow::ListDevicesRequest request;
   HR_ASSIGN_OR_RETURN(*request.mutable_session_handle(), Handle());
   tensorflow::ListDevicesResponse response;
-  HR_RETURN_IF_ERROR(
-      master_->Call("ListDevices", request, &response, OperationDeadline(config_)));
+  HR_RETURN_IF_ERROR(master_->Call("ListDevices", request, &response,
+                                   OperationDeadline(config_)));
   return response;
 }
 

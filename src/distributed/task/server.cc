@@ -43,8 +43,7 @@ StatusOr<HostPort> ParseAddress(const std::string& address, int port) {
   const size_t colon = address.rfind(':');
   out.host = address.substr(0, colon);
   out.port = port;
-  if (colon == std::string::npos ? port == 0
-                                 : !ParsePort(address, &out.port)) {
+  if (colon == std::string::npos ? port == 0 : !ParsePort(address, &out.port)) {
     return InvalidArgument("Could not parse port for local server from \"",
                            address, "\".");
   }

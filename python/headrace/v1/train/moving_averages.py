@@ -124,7 +124,10 @@ class ExponentialMovingAverage:
     def average_name(self, var):
         """What the shadow is called, in checkpoints too."""
         found = self.average(var)
-        return f"{name_of(var)}/{self._name}" if found is None else name_of(found)
+        if found is not None:
+            return name_of(found)
+        name, graph = f"{name_of(var)}/{self._name}", stack.current()
+        return graph.unique_name(name, mark_as_used=False) if graph else name
 
     def variables_to_restore(self, moving_avg_variables=None):
         """What a Saver restores to have averages in the variables' places.
@@ -151,7 +154,8 @@ class ExponentialMovingAverage:
 
 def _counters(average, dtype):
     """The average that began at zero, and the number of its updates."""
-    with variable_scope(name_of(average), auxiliary_name_scope=False):
+    scope = variable_scope(name_of(average), auxiliary_name_scope=False)
+    with scope, tf.compat.v1.colocate_with(average):
         make = tf.compat.v1.get_variable
         zeros = tf.zeros_initializer()
         biased = make("biased", average.shape, dtype, zeros, trainable=False)

@@ -149,3 +149,34 @@ def test_variables_by_reference():
     finally:
         v1.enable_resource_variables()
         v1.enable_control_flow_v2()
+
+
+def test_names_before_and_behind_the_averaging():
+    with tf.Graph().as_default():
+        with v1.variable_scope("s1"):
+            v = v1.get_variable("v", initializer=1.0)
+            x = v * 2.0
+        with v1.variable_scope("s2"):
+            average = Average(0.9, name="avg")
+            names = [average.average_name(of) for of in (v, x)]
+            assert names == ["s2/s1/v/avg", "s2/s1/mul/avg"]
+            average.apply([v, x])
+        assert [average.average_name(of) for of in (v, x)] == names
+
+
+def test_averages_of_tensors_lie_where_devices_say():
+    setter = v1.train.replica_device_setter(ps_tasks=7)
+    with tf.Graph().as_default(), v1.device(setter):
+        v = v1.get_variable("v", [2])
+        Average(0.9, zero_debias=True).apply([v, v * 2.0])
+        v1.get_variable("last", [2])
+        found = {x.op.name: x.device for x in v1.global_variables()}
+    # The setter counts those that lie with others, too, as TensorFlow's does.
+    assert found == {
+        "v": "/job:ps/task:0",
+        "v/ExponentialMovingAverage": "/job:ps/task:0",
+        "mul/ExponentialMovingAverage": "/job:ps/task:2",
+        "mul/ExponentialMovingAverage/biased": "/job:ps/task:2",
+        "mul/ExponentialMovingAverage/local_step": "/job:ps/task:2",
+        "last": "/job:ps/task:5",
+    }

@@ -123,19 +123,140 @@ def test_closing_the_session_ends_its_runs():
         assert ended(thread) and found == [tf.errors.CancelledError]
 
 
-def test_one_name_is_one_queue(session):
-    def queue(kind=v1.FIFOQueue, dtype=tf.int32, capacity=3):
-        return kind(capacity, dtype, shapes=[[]], shared_name="s")
+def _fifo(session, shapes=(), **kwargs):
+    arguments = {"capacity": 10, "dtypes": tf.float32, "shared_name": "s", **kwargs}
+    return v1.FIFOQueue(shapes=shapes or None, **arguments)
 
-    session.run(queue().enqueue(5))
-    assert session.run(queue().dequeue()) == 5
-    for other in (
-        queue(dtype=tf.float32),
-        queue(capacity=4),
-        queue(v1.PaddingFIFOQueue),
-    ):
-        with pytest.raises(tf.errors.InvalidArgumentError, match="Shared queue"):
-            session.run(other.size())
+
+def _padding(session, shapes, capacity=10):
+    return v1.PaddingFIFOQueue(capacity, [tf.float32], shapes, shared_name="s")
+
+
+def _shuffled(session, kept=4, **kwargs):
+    return v1.RandomShuffleQueue(10, kept, tf.float32, shared_name="s", **kwargs)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "text"),
+    [
+        (
+            {},
+            {"capacity": 15},
+            "Shared queue 's' has capacity 10 but requested capacity was 15",
+        ),
+        (
+            {},
+            {"dtypes": (tf.float32, tf.int32)},
+            "Shared queue 's' has component types float but requested component types "
+            "were float, int32",
+        ),
+        (
+            {"shapes": [(1, 1, 2, 3)]},
+            {},
+            r"Shared queue 's' has component shapes \[\[1,1,2,3\]\] but requested component "
+            r"shapes were \[\]",
+        ),
+        (
+            {"make": _padding, "shapes": [[3]]},
+            {"make": _padding, "shapes": [[2, 2]]},
+            r"component shapes \[\[3\]\] but requested component shapes were \[\[2,2\]\]",
+        ),
+        (
+            {"make": _shuffled},
+            {"make": _shuffled, "kept": 5},
+            "has min_after_dequeue 4 but requested min_after_dequeue was 5.",
+        ),
+        (
+            {"make": _shuffled, "seed": 1},
+            {"make": _shuffled, "seed": 2},
+            r"has random seeds \(87654321, 1\) but requested seeds are \(87654321, 2\).",
+        ),
+        ({}, {"make": _shuffled}, "Expected FIFOQueue, found RandomShuffleQueueV2"),
+    ],
+)
+def test_one_name_is_one_queue(session, first, second, text):
+    def queue(make=_fifo, **given):
+        return make(session, **given)
+
+    a, same, other = queue(**first), queue(**first), queue(**second)
+    assert session.run(a.size()) == session.run(same.size()) == 0
+    with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+        session.run(other.size())
+
+
+def test_shared_queues_that_pad_may_know_less_of_their_shapes(session):
+    a, b = _padding(session, [[None]]), _padding(session, [[2]])
+    session.run(a.enqueue([[1.0, 2.0]]))
+    assert session.run(b.size()) == 1
+
+
+def test_names_and_places_of_a_queue_s_operations():
+    with tf.Graph().as_default() as graph, tf.device("/job:ps/task:1"):
+        q = tf.queue.FIFOQueue(10, tf.float32, name="Q")
+        with tf.device(None):
+            q.enqueue(1.0)
+            q.enqueue_many([[1.0]])
+            q.dequeue_many(2)
+    found = [(o.name, o.type, o.device) for o in graph.get_operations()]
+    assert found == [
+        ("Q", "FIFOQueueV2", "/job:ps/task:1/device:CPU:*"),
+        ("Q_enqueue/component_0", "Const", ""),
+        ("Q_enqueue", "QueueEnqueueV2", ""),
+        ("Q_EnqueueMany/component_0", "Const", ""),
+        ("Q_EnqueueMany", "QueueEnqueueManyV2", ""),
+        ("Q_DequeueMany/n", "Const", ""),
+        ("Q_DequeueMany", "QueueDequeueManyV2", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("vals", "text"),
+    [
+        ((7, [[1, 2], [3, 4]]), r"Shape \(\) must have rank at least 1"),
+        (([1, 2, 3], [[1, 2], [3, 4]]), "Dimensions 3 and 2 are not compatible"),
+        (([1, 2], [[1, 2, 3], [4, 5, 6]]), "are incompatible"),
+    ],
+)
+@pytest.mark.parametrize("eager", [True, False])
+def test_rows_that_differ_are_told_at_once(vals, text, eager):
+    with tf.init_scope() if eager else tf.Graph().as_default():
+        q = tf.queue.FIFOQueue(10, (tf.int32, tf.int32), ((), 2))
+        with pytest.raises(ValueError, match=text):
+            q.enqueue_many(vals)
+
+
+def test_rows_that_differ_at_the_run(session):
+    q = tf.queue.FIFOQueue(10, (tf.int32, tf.int32), ((2, 2), (3, 3)))
+    rows = v1.placeholder(tf.int32)
+    put = q.enqueue_many((np.ones((2, 2, 2)), rows))
+    for shape in ((2, 3, 4), (3, 3, 3)):
+        text = rf"component 1. Expected \[2,3,3\], got \[{shape[0]},3,{shape[2]}\]"
+        with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+            session.run(put, {rows: np.ones(shape)})
+
+
+@pytest.mark.parametrize("eager", [True, False])
+def test_a_function_s_queue_is_made_once_outside_of_it(eager):
+    class Holder(tf.Module):
+        q = None
+
+        @tf.function
+        def put(self, x):
+            if self.q is None:
+                self.q = tf.queue.FIFOQueue(10, tf.int32, shapes=[()])
+            self.q.enqueue(x)
+            self.q.enqueue(x + 3)
+            return self.q.dequeue()
+
+    holder = Holder()
+    if eager:
+        assert [holder.put(tf.constant(i)).numpy() for i in (2, 3)] == [2, 5]
+        assert holder.q.size().numpy() == 2
+        return
+    with tf.Graph().as_default(), v1.Session() as session:
+        put = holder.put(tf.constant(2))
+        assert [session.run(put) for _ in range(2)] == [2, 5]
+        assert session.run(holder.q.size()) == 2
 
 
 def test_a_queue_of_a_list(session):

@@ -11,7 +11,7 @@ from headrace.framework import execution
 from headrace.framework.support import signatures
 from headrace.framework.trackable import AutoTrackable, node_of
 from headrace.keras.base.tracking import attach_new, start_restored
-from headrace.train.saver_graph import parts_of
+from headrace.train.saver_graph import is_variable, parts_of
 from headrace.v1 import collections
 from headrace.v1.train.optimizer.for_subclasses import ForSubclasses
 from headrace.v1.variable_scope import variable_scope, variable_v1
@@ -450,8 +450,12 @@ def beside(variable):
     if variable is None or not in_plain_graph():
         yield
         return
-    graph = stack.current()
-    with graph._exactly_at(variable.device), graph.colocate_with(variable):
+    graph, strategy = stack.current(), strategies.strategy()
+    with contextlib.ExitStack() as entered:
+        if strategy is not None:
+            entered.enter_context(strategy.extended._near(variable))
+        entered.enter_context(graph._exactly_at(variable.device))
+        entered.enter_context(graph.colocate_with(variable))
         yield
 
 
@@ -495,7 +499,8 @@ def _check_real(dtype):
 
 def slot_variable(primary, op_name, value, taken):
     """A variable named after the variable or tensor that it belongs to, as
-    `dense/kernel/Adam`; `taken` is how many have that name."""
+    `dense/kernel/Adam`; `taken` is how many have that name. It lies where the variable
+    does; a tensor's, where the graph's device scopes say."""
     base = f"{name_of(primary)}/{op_name}"
     if not in_plain_graph():
         name = f"{base}_{taken}" if taken else base
@@ -503,7 +508,8 @@ def slot_variable(primary, op_name, value, taken):
     graph = stack.current()
     with variable_scope(None, base, auxiliary_name_scope=False) as scope:
         name = scope.name
-    with graph.name_scope(""), graph.colocate_with(primary):
+    shares = is_variable(primary) or primary.dtype != primary.dtype.base_dtype
+    with graph.name_scope(""), beside(primary if shares else None):
         slot = variable_v1(
             initial_value=value,
             trainable=False,
