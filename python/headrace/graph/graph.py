@@ -88,6 +88,7 @@ class Graph:
         self._flow_context = None  # of control_flow/flow_contexts.py
         self._devices = ()  # of device contexts: specs, functions; innermost first
         self._devices_around = ()  # those around a colocation
+        self._colocated_at = ""  # where that is, whatever contexts inside say
         self._container = ""  # of the state of new nodes
         self._settled_until = None  # the first new node that is looked at by itself
         self._node_attrs = {}  # what nodes get beside their own attributes
@@ -279,7 +280,7 @@ class Graph:
             _settling.graphs += 1 if settles else -1
             _headrace.settle_new_nodes(_settling.graphs > 0)
         device = "" if by_function else devices.merged("", self._devices)
-        self._core.device = device
+        self._core.device = self._colocated_at or device
 
     def _settle_new(self):
         if self._settled_until is None:
@@ -292,9 +293,10 @@ class Graph:
                 node.set_container(self._container)
             if by_function:
                 op = self._operation(node)
+                device, decided = op.device, self._device_of(op)
                 # Those that are placed with others go where these are.
-                if set(op.colocation_groups()) == {b"loc:@" + op.name.encode()}:
-                    node.set_device(self._device_of(op))
+                alone = set(op.colocation_groups()) == {b"loc:@" + op.name.encode()}
+                node.set_device(decided if alone else device)
 
     def _device_of(self, op):
         """What the contexts say of a new operation, the innermost first."""
@@ -422,9 +424,11 @@ class Graph:
         None: as these say."""
         self._settle_new()
         old = self._devices, self._core.device, self._devices_around
+        place = self._colocated_at
         if device is not None:
             self._devices_around = self._devices or self._devices_around
             self._devices = ()
+            self._colocated_at = device
             self._use_devices()
             self._core.device = device
         try:
@@ -432,6 +436,7 @@ class Graph:
         finally:
             self._settle_new()
             self._devices, device, self._devices_around = old
+            self._colocated_at = place
             self._use_devices()
             self._core.device = device
 
@@ -470,13 +475,15 @@ class Graph:
         self._settle_new()
         core = self._core
         inputs = core.control_inputs()
+        devices = self._devices, self._devices_around, self._colocated_at, core.device
         scopes = self._variable_scope, dict(self._scope_names_used)
-        return self._devices, core.device, core.scope, inputs, self._node_attrs, scopes
+        return devices, core.scope, inputs, self._node_attrs, scopes
 
     def _go_to(self, whereabouts):
         """Has operations made from now on be where _whereabouts() was asked."""
         self._settle_new()
-        self._devices, device, scope, inputs, attrs, scopes = whereabouts
+        places, scope, inputs, attrs, scopes = whereabouts
+        self._devices, self._devices_around, self._colocated_at, device = places
         self._use_devices()
         self._core.device, self._core.scope = device, scope
         self._core.set_control_inputs(inputs)

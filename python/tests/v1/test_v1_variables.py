@@ -217,3 +217,23 @@ def test_parts_of_variables_are_assigned(session, resource):
     assert session.run(v1.assign(v[1], 5.0)).tolist() == [7, 5, 3]
     with pytest.raises(ValueError, match="not supported for boolean masks"):
         v[tf.constant([True, False, True])].assign([1.0, 2.0])
+
+
+def test_places_inside_of_colocations():
+    asked = []
+
+    def place(op):
+        asked.append(op.name)
+        return f"/job:x/task:{len(asked)}"
+
+    with tf.Graph().as_default(), v1.device(place):
+        a = tf.constant(1.0, name="a")
+        with v1.colocate_with(a):
+            tf.constant(1.0, name="b")
+            with v1.device("/cpu:1"):  # has no say
+                c = tf.constant(1.0, name="c")
+            with v1.device(place):
+                d = tf.constant(1.0, name="d")
+        found = [x.op.device for x in (a, c, d)]
+    assert found == ["/job:x/task:1"] * 3
+    assert asked == ["a", "d"]
