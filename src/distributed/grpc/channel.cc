@@ -27,9 +27,9 @@ std::shared_ptr<grpc::ChannelCredentials> CredentialsOf(const TlsKeys& tls) {
   return grpc::SslCredentials(options);
 }
 
-grpc::ChannelArguments ArgumentsOf(bool probes) {
+grpc::ChannelArguments ArgumentsOf(const std::string& address, bool probes) {
   grpc::ChannelArguments arguments;
-  for (const auto& [key, value] : CommonArguments(probes)) {
+  for (const auto& [key, value] : CommonArguments(address, probes)) {
     arguments.SetInt(key, value);
   }
   arguments.SetMaxReceiveMessageSize(-1);
@@ -56,7 +56,7 @@ class GrpcChannel : public Channel {
         has_tls_(!options.tls.empty()),
         doubt_(std::make_shared<Doubt>(address, options.tls)),
         channel_(grpc::CreateCustomChannel(address, CredentialsOf(options.tls),
-                                           ArgumentsOf(options.probes))),
+                                           ArgumentsOf(address, options.probes))),
         stub_(channel_) {}
 
   std::shared_ptr<ClientCall> Start(const std::string& path, Bytes request,
