@@ -158,7 +158,7 @@ class GrpcListener : public Listener {
   }
   static std::vector<std::pair<const char*, int>> ArgumentsOf(
       const ListenOptions& options) {
-    auto arguments = CommonArguments(options.address, /*probes=*/true);
+    auto arguments = CommonArguments(/*probes=*/true);
     arguments.insert(arguments.end(),
                      {{GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                        kShortestProbeMs},

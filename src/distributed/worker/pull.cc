@@ -70,6 +70,7 @@ class Puller : public std::enable_shared_from_this<Puller> {
   void TakeParts() {
     CallOptions options;
     options.parts_alone = true;
+    options.brings_much = true;
     options.on_part = [self = shared_from_this()](Bytes part,
                                                   std::function<void()> next) {
       self->Came({std::move(part), std::move(next)});
