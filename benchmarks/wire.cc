@@ -219,6 +219,8 @@ void PullWhole(Channel& channel) {
 void PullInParts(Channel& channel) {
   TensorParts parts;
   CallOptions options = InAMinute();
+  options.parts_alone = true;
+  options.brings_much = true;
   options.on_part = [&](Bytes part, const std::function<void()>& next) {
     const Status s = parts.Add(part);
     if (!s.ok()) Fail(std::string(s.message()));

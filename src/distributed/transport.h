@@ -29,7 +29,7 @@ namespace headrace::distributed {
 
 // Raised with each change of this header: the library of gRPC's transport that
 // is loaded must be of the same.
-inline constexpr int kTransportInterface = 5;
+inline constexpr int kTransportInterface = 6;
 
 // Names in lower case, as HTTP/2 has them; a name that ends in "-bin" may have
 // any bytes for its value.
@@ -64,6 +64,8 @@ struct CallOptions {
   // it may be known for one only when the next has come, as the last message is
   // the answer.
   bool parts_alone = false;
+  // Whether parts of many megabytes may come.
+  bool brings_much = false;
 };
 
 // Why a call of that path with that metadata cannot be sent; empty where it

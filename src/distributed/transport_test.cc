@@ -284,8 +284,9 @@ TEST_P(TransportTest, CallsThatAreLetGoGoOn) {
 }
 
 TEST_P(TransportTest, PartsComeInOrder) {
-  for (const size_t n : {0, 1, 2, 50}) {
+  for (const size_t n : {0, 1, 2, 3, 50}) {
     CallOptions options;
+    options.brings_much = n % 2 == 1;
     std::string parts;
     options.on_part = [&](Bytes part, const std::function<void()>& next) {
       parts += part.Flat();
@@ -371,6 +372,29 @@ TEST_P(TransportTest, ASlowReaderHoldsTheSenderUp) {
   }
   EXPECT_EQ(code, 0);
   EXPECT_EQ(parts, 200);
+}
+
+// Over the connection for such calls, where there is one: many at once, as well
+// as beside others.
+TEST_P(TransportTest, CallsThatBringMuchRunBesideOthers) {
+  CallOptions options;
+  options.brings_much = true;
+  std::atomic<int> ended{0};
+  std::atomic<size_t> bytes{0};
+  options.on_part = [&](const Bytes& part, const std::function<void()>& next) {
+    bytes += part.size();
+    next();
+  };
+  for (int i = 0; i < 4; ++i) {
+    channel_->Start("/t.S/Parts", Bytes("16 1000000"), options,
+                    [&](const Answer& answer) {
+                      EXPECT_EQ(answer.code, 0) << answer.message;
+                      ++ended;
+                    });
+    EXPECT_EQ(Ask("/t.S/Echo", Bytes("e")).body.Flat(), "e");
+  }
+  WaitFor([&] { return ended == 4; });
+  EXPECT_EQ(bytes, 4 * 16 * 1000000u);
 }
 
 TEST_P(TransportTest, AReaderThatStopsIsGivenUp) {

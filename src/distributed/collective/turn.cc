@@ -237,6 +237,7 @@ void Turn::Ask(int from, Channel& channel, bool swaps, Bytes payload) {
   if (!swaps) {
     options.deadline += kAllParts;
     options.parts_alone = true;
+    options.brings_much = true;
     options.on_part = [self, from](Bytes part, std::function<void()> next) {
       self->Came(from, std::move(part), std::move(next));
     };

@@ -11,8 +11,6 @@
 namespace headrace::distributed {
 namespace {
 
-constexpr size_t kLargePart = 64 << 10;
-
 // Both count the machine's monotonic clock, which nobody sets.
 gpr_timespec TimeOf(Clock::time_point at) {
   if (at == Clock::time_point::max())
@@ -168,8 +166,6 @@ class StreamCall : public GrpcCall {
       }
     }
     if (!part) return Advance();
-    // Copying it takes as long as the next one's way.
-    if (part->Length() >= kLargePart) EventQueue::MayWait();
     on_part_(FromBuffer(*part), [self] { self->Next(); });
   }
   void Next() {

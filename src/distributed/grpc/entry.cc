@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "base/cpu_count.h"
+#include "base/kept_heap.h"
 #include "base/mutex.h"
 #include "distributed/grpc/channel.h"
 #include "distributed/grpc/fork.h"
@@ -60,6 +61,8 @@ Transport* Make(const char* interface, std::string* error) {
     return nullptr;
   }
   NoteForks();
+  // Messages come in blocks of 64 KB, each new.
+  KeepFreedHeap();
   auto transport = std::make_unique<GrpcTransport>();
   const Status s = transport->Start();
   if (!s.ok()) {

@@ -1,5 +1,6 @@
 #include "distributed/worker/pull.h"
 
+#include <optional>
 #include <utility>
 
 #include "distributed/messages.h"
@@ -24,6 +25,11 @@ Bytes RequestOf(int64_t step, const std::string& key) {
   request.set_request_id(NewRequestId());
   return WriteMessage(request);
 }
+
+struct Part {
+  Bytes bytes;
+  std::function<void()> next;
+};
 
 // One tensor on its way here.
 class Puller : public std::enable_shared_from_this<Puller> {
@@ -63,21 +69,68 @@ class Puller : public std::enable_shared_from_this<Puller> {
 
   void TakeParts() {
     CallOptions options;
-    options.on_part = [self = shared_from_this()](const Bytes& part,
-                                                  const auto& next) {
-      if (self->broken_.ok()) self->broken_ = self->parts_.Add(part);
-      if (self->broken_.ok()) return next();
-      self->Cancel();
+    options.parts_alone = true;
+    options.brings_much = true;
+    options.on_part = [self = shared_from_this()](Bytes part,
+                                                  std::function<void()> next) {
+      self->Came({std::move(part), std::move(next)});
     };
     call_.Hold(2, channel_->Start(
                       worker::kPullTensor.path, RequestOf(step_, key_), options,
                       [self = shared_from_this()](const Answer& answer) {
-                        self->EndParts(StatusOf(answer));
+                        self->PartsEnded(StatusOf(answer));
                       }));
   }
 
+  // The next part travels while this one is put in, and may come on another
+  // thread meanwhile: it then waits for this one, and holds up its own next.
+  void Came(Part part) {
+    {
+      MutexLock lock(mutex_);
+      if (!broken_.ok()) return;
+      if (std::exchange(adds_, true)) {
+        waiting_ = std::move(part);
+        return;
+      }
+    }
+    std::optional<Part> now = std::move(part);
+    std::optional<Status> ended;
+    while (now) {
+      now->next();
+      Status s = parts_.Add(now->bytes);
+      const bool fails = !s.ok();
+      {
+        MutexLock lock(mutex_);
+        if (fails) {
+          broken_ = std::move(s);
+          waiting_.reset();
+        }
+        now = std::exchange(waiting_, std::nullopt);
+        adds_ = now.has_value();
+        if (!adds_) ended = std::exchange(ended_, std::nullopt);
+      }
+      if (fails) Cancel();
+    }
+    if (ended) EndParts(*std::move(ended));
+  }
+
+  // The answer may overtake the last part.
+  void PartsEnded(Status s) {
+    {
+      MutexLock lock(mutex_);
+      if (adds_) {
+        ended_ = std::move(s);
+        return;
+      }
+    }
+    EndParts(std::move(s));
+  }
+
   void EndParts(Status s) {
-    if (!broken_.ok()) s = broken_;
+    {
+      MutexLock lock(mutex_);
+      if (!broken_.ok()) s = broken_;
+    }
     if (!s.ok()) return End(std::move(s));
     StatusOr<ReceivedTensor> received = parts_.Finish();
     if (large_ && received.ok()) {
@@ -91,9 +144,13 @@ class Puller : public std::enable_shared_from_this<Puller> {
   const std::string key_;
   const std::shared_ptr<LargeValues> large_;
   const LocalRendezvous::Done done_;
-  // Parts come one by one, and the answer behind them.
+  // Who has set adds_ has this one alone.
   TensorParts parts_;
-  Status broken_;
+  Mutex mutex_;
+  bool adds_ ABSL_GUARDED_BY(mutex_) = false;  // a part, some thread
+  std::optional<Part> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::optional<Status> ended_ ABSL_GUARDED_BY(mutex_);
+  Status broken_ ABSL_GUARDED_BY(mutex_);
   HeldCall call_;  // the first, or that for the parts
 };
 
