@@ -94,10 +94,11 @@ class GrpcListener : public Listener {
       // machine's address, or by a name that means something only once the task
       // answers: connections then arrive at whichever address it has.
       rpc.address = options.address.substr(options.address.rfind(':'));
-      std::fprintf(stderr,
-                   "headrace: this machine has no address of %s: it is listened "
-                   "at all of its addresses\n",
-                   options.address.c_str());
+      std::fprintf(
+          stderr,
+          "headrace: this machine has no address of %s: it is listened "
+          "at all of its addresses\n",
+          options.address.c_str());
     }
     rpc.longest_message =
         static_cast<int>(std::min<size_t>(options.longest_message, INT_MAX));

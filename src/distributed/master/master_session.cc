@@ -73,7 +73,8 @@ Status NoFetch(const Graph& graph, const std::string& name) {
   if (node->num_outputs() == 0) {
     return InvalidArgument(
         "Tried to fetch data for '", name,
-        "', which produces no output.  To run to a node but not fetch any data, "
+        "', which produces no output.  To run to a node but not fetch any "
+        "data, "
         "pass '",
         name,
         "' as an argument to the 'target_node_names' argument of the "
