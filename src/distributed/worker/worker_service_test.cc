@@ -221,9 +221,8 @@ TEST_F(WorkerServiceTest, BadRequestsHaveUpstreamsWords) {
             Aborted("Graph handle is not found: zz. Possibly, this worker just "
                     "restarted."));
   CreateWorkerSessionResponse created;
-  EXPECT_EQ(
-      Call("CreateWorkerSession", CreateWorkerSessionRequest(), &created),
-      InvalidArgument("Session must be non-empty."));
+  EXPECT_EQ(Call("CreateWorkerSession", CreateWorkerSessionRequest(), &created),
+            InvalidArgument("Session must be non-empty."));
   for (const char* name : {"Logging", "Tracing"}) {
     EXPECT_EQ(
         StatusOf(StartCall(methods_, absl::StrCat(kWorkerService, name), "")
