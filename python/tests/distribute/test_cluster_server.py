@@ -173,7 +173,7 @@ def test_devices_metadata_callables_and_parts(clean):
         part = session.partial_run_setup([y, z], [x])
         assert session.partial_run(part, y, {x: [3.0, 4.0]}).tolist() == [-3.0, -4.0]
         assert session.partial_run(part, z).tolist() == [-2.0, -3.0]
-        with pytest.raises(errors.InvalidArgumentError, match="'setup'"):
+        with pytest.raises(errors.InvalidArgumentError, match="PartialRunSetup"):
             session.partial_run(part, z)
         # The graph goes on growing.
         with graph.as_default(), v1.device("/job:ps/task:0"):
