@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/match.h"
 #include "google/protobuf/io/zero_copy_stream_impl.h"
 
 namespace headrace::distributed {
@@ -34,8 +35,10 @@ Status ReadMessage(const Bytes& bytes, google::protobuf::MessageLite* message) {
     read = message->ParseFromZeroCopyStream(&all);
   }
   if (read) return OkStatus();
-  return InvalidArgument("not a ", message->GetTypeName(), ": ", bytes.size(),
-                         " bytes");
+  const std::string type = message->GetTypeName();
+  return Internal("Unable to parse ",
+                  absl::EndsWith(type, "Request") ? "request" : "message", ": ",
+                  bytes.size(), " bytes are no ", type);
 }
 
 Bytes WriteMessage(const google::protobuf::MessageLite& message) {

@@ -18,7 +18,7 @@ namespace headrace::distributed {
 inline constexpr char kMasterService[] = "/tensorflow.MasterService/";
 inline constexpr char kWorkerService[] = "/tensorflow.WorkerService/";
 
-// InvalidArgument where the bytes are no such message.
+// Internal where the bytes are no such message, in gRPC's words for requests.
 Status ReadMessage(const Bytes& bytes, google::protobuf::MessageLite* message);
 Bytes WriteMessage(const google::protobuf::MessageLite& message);
 

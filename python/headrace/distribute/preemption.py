@@ -10,6 +10,8 @@ import time
 from headrace import _api as tf
 from headrace.context import errors
 from headrace.context.properties import read_only
+from headrace.distribute.multi_worker import Workers, tasks_of
+from headrace.distribute.options import Options
 from headrace.distribute.workers import no_transport
 
 _EXIT = 143  # that of a process that SIGTERM ended: launchers start it anew
@@ -40,8 +42,13 @@ class PreemptionCheckpointHandler:
     """Writes a checkpoint, and ends the program, behind the call during which that was told
     to end; restores it when the program starts anew.
 
+    Several workers ask each other before each call, by a sum of one number, so all write
+    and end behind the same one when any of them was told to. The first worker writes the
+    checkpoint that is kept. Each makes its handler, and its calls, as the others do.
+
     Args:
-      cluster_resolver: the ClusterResolver; UnimplementedError for several workers.
+      cluster_resolver: the ClusterResolver; UnimplementedError for one with parameter
+        servers.
       checkpoint_or_checkpoint_manager: a Checkpoint, or a CheckpointManager.
       checkpoint_dir: the folder of a Checkpoint's files (InvalidArgumentError without).
       termination_config: a TerminationConfig.
@@ -54,9 +61,15 @@ class PreemptionCheckpointHandler:
         checkpoint_dir=None,
         termination_config=None,
     ):
-        spec = cluster_resolver.cluster_spec()
-        if sum(map(spec.num_tasks, spec.jobs)) > 1:
-            raise no_transport("PreemptionCheckpointHandler of several tasks")
+        if "ps" in cluster_resolver.cluster_spec().jobs:
+            raise errors.UnimplementedError._of(
+                "PreemptionCheckpointHandler of workers with parameter servers: none of "
+                "them knows of the others' calls"
+            )
+        self._workers = None
+        if len(tasks_of(cluster_resolver)) > 1:
+            workers = Workers(cluster_resolver, Options())
+            self._workers = workers if workers.count > 1 else None
         self._config = termination_config or TerminationConfig()
         manager = checkpoint_or_checkpoint_manager
         if not isinstance(manager, tf.train.CheckpointManager):
@@ -122,16 +135,40 @@ class PreemptionCheckpointHandler:
         yield
         self._end_if_told()
 
+    def _is_to_end(self):
+        """Whether a worker was told to end and has gone on for as long as it may."""
+        over = self._told.is_set() and (
+            time.monotonic() - self._told_at >= (self._config.grace_period or 0)
+        )
+        if self._workers is None:
+            return over
+        return int(self._workers.sum(tf.constant(int(over)))) > 0
+
     def _end_if_told(self, *args, **kwargs):
-        if not self._told.is_set():
-            return
-        if time.monotonic() - self._told_at < (self._config.grace_period or 0):
+        if not self._is_to_end():
             return
         self._saved_runs.assign_add(self._runs)
         self._runs = 0
-        save = self._config.save_fn or self._manager.save
-        save(*args, **kwargs)
+        (self._config.save_fn or self._save)(*args, **kwargs)
+        if self._workers is not None:
+            # Launchers may kill the others when one ends: not before all have written.
+            self._workers.sum(tf.constant(1))
         (self._config.exit_fn or _end)()
+
+    def _save(self, *args, **kwargs):
+        """CheckpointManager.save; into a folder that is then deleted where another worker
+        writes what is kept, as values that are summed on reading are read by all."""
+        if self._workers is None or self._workers.index == 0:
+            self._manager.save(*args, **kwargs)
+            return
+        folder = os.path.join(
+            self._manager.directory, f"workertemp_{self._workers.index}"
+        )
+        checkpoint = self._manager.checkpoint
+        tf.train.CheckpointManager(checkpoint, folder, max_to_keep=1).save(
+            *args, **kwargs
+        )
+        tf.io.gfile.rmtree(folder)
 
 
 def _end():

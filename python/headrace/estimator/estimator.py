@@ -14,6 +14,7 @@ from headrace.estimator import (
     warm_start,
 )
 from headrace.estimator.mode_keys import ModeKeys
+from headrace.estimator.checkpoints import step_of
 from headrace.estimator.run_config import RunConfig, default_session_config
 from headrace.estimator.spec import EstimatorSpec
 from headrace.framework.settings import logging
@@ -105,7 +106,7 @@ class Estimator:
         for name, value in (("steps", steps), ("max_steps", max_steps)):
             if value is not None and value <= 0:
                 raise ValueError(f"Must specify {name} > 0, given: {value}")
-        if max_steps is not None and max_steps <= training.step_of(self._model_dir):
+        if max_steps is not None and max_steps <= step_of(self._model_dir):
             logging.info("Skipping training since max_steps has already saved.")
             return self
         hooks = checked_hooks(hooks)
@@ -158,11 +159,12 @@ class Estimator:
 
     # --- making the graph ---
 
-    def _new_graph(self):
-        """A graph with its step, to be entered."""
+    def _new_graph(self, devices=None):
+        """A graph with its step, which lies where the device function says, to be
+        entered."""
         graph = Graph()
         graph.seed = self._config.tf_random_seed
-        with graph.as_default():
+        with graph.as_default(), graph.device(devices):
             step = self._create_global_step(graph)
         assert step is global_step.get_global_step(graph)
         return graph

@@ -3,7 +3,7 @@
 import os
 import time
 
-from headrace.estimator import exporters
+from headrace.estimator import exporters, roles
 from headrace.estimator.estimator import checked_hooks
 from headrace.framework.settings import logging
 from headrace.framework.support import signatures
@@ -78,14 +78,15 @@ class _Evaluator(CheckpointSaverListener):
                 )
                 return None
         limit = self._max_steps
-        self._evaluate(global_step_value, limit and global_step_value >= limit)
+        self.evaluate(global_step_value, limit and global_step_value >= limit)
         return None
 
     def end(self, session, global_step_value):
         if self._step != global_step_value:
-            self._evaluate(global_step_value, True)
+            self.evaluate(global_step_value, True)
 
-    def _evaluate(self, step, is_final):
+    def evaluate(self, step, is_final):
+        """Evaluates and exports the latest checkpoint, which is of that step."""
         spec = self._spec
         self.result = self._estimator.evaluate(
             spec.input_fn, steps=spec.steps, hooks=spec.hooks, name=spec.name
@@ -107,12 +108,22 @@ class _Evaluator(CheckpointSaverListener):
 
 def train_and_evaluate(estimator, train_spec, eval_spec):
     """Trains, and evaluates and exports checkpoints as they are written; (metrics of
-    the last evaluation, [what each exporter wrote then])."""
+    the last evaluation, [what each exporter wrote then]).
+
+    In a cluster that TF_CONFIG names it does what the process is there for: a chief and
+    workers train, servers of parameters serve until they are ended, and an evaluator
+    evaluates the chief's checkpoints, the last one too.
+    """
     if not isinstance(train_spec, TrainSpec):
         raise TypeError(f"`train_spec` must be TrainSpec, given: {train_spec}")
     if not isinstance(eval_spec, EvalSpec):
         raise TypeError(f"`eval_spec` must be EvalSpec, given: {eval_spec}")
     config = estimator.config
+    evaluator = _Evaluator(estimator, eval_spec, train_spec.max_steps)
+    if config.cluster_spec or config.task_type == "evaluator":
+        delays = eval_spec.start_delay_secs, eval_spec.throttle_secs
+        roles.run(estimator, train_spec, evaluator, *delays)
+        return evaluator.result, evaluator.exported
     logging.info("Running training and evaluation locally (non-distributed).")
     logging.info(
         "Start train and evaluate loop. The evaluate will happen after every "
@@ -121,7 +132,6 @@ def train_and_evaluate(estimator, train_spec, eval_spec):
         config.save_checkpoints_steps,
         config.save_checkpoints_secs,
     )
-    evaluator = _Evaluator(estimator, eval_spec, train_spec.max_steps)
     estimator.train(
         train_spec.input_fn,
         hooks=train_spec.hooks,

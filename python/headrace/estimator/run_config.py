@@ -6,14 +6,14 @@ import os
 
 from headrace.context.properties import read_only
 from headrace.distribute.resolver.cluster_spec import ClusterSpec
+from headrace.estimator import roles
 from headrace.framework.support import protos, signatures
 
 _DEFAULT = object()  # not given
-# Of several processes, which there are none of.
 _UNSUPPORTED = tuple(
     """
-    train_distribute eval_distribute experimental_distribute device_fn
-    protocol experimental_max_worker_delay_secs
+    train_distribute eval_distribute experimental_distribute
+    experimental_max_worker_delay_secs
     """.split()
 )
 
@@ -78,15 +78,15 @@ class RunConfig:
                 given[name] = None
         if given["save_checkpoints_steps"] and given["save_checkpoints_secs"]:
             raise ValueError(_BOTH)
-        if json.loads(os.environ.get("TF_CONFIG") or "{}").get("cluster"):
-            raise NotImplementedError(
-                "RunConfig: TF_CONFIG names a cluster, which is not supported"
-            )
         given["model_dir"] = _folder(given["model_dir"])
-        if given["session_config"] is None:
+        own_session = given["session_config"] is None
+        if own_session:
             given["session_config"] = default_session_config()
         self.__dict__.update({f"_{name}": value for name, value in given.items()})
         self.__dict__.update(_ALONE, _cluster_spec=ClusterSpec({}))
+        self.__dict__.update(roles.of_environment())
+        if self._cluster_spec and own_session:
+            roles.filter_devices(self._session_config, self._task_type, self._task_id)
         _check(self)
 
     def __getattr__(self, name):

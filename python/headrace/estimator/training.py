@@ -1,31 +1,19 @@
 """Estimator.train."""
 
-from headrace.context import errors, stack
-from headrace.estimator import warm_start
+from headrace.context import stack
+from headrace.estimator import roles, warm_start
 from headrace.estimator.mode_keys import ModeKeys
 from headrace.framework.settings import logging
-from headrace.train import checkpoint_reader, checkpoint_state
 from headrace.v1 import collections, graph_summaries, saver
 from headrace.v1.train import basic_hooks, global_step, monitored_session
 from headrace.v1.train.saver_hooks import CheckpointSaverHook
 
 
-def step_of(model_dir):
-    """The step of the latest checkpoint, 0 where there is none."""
-    path = checkpoint_state.latest_checkpoint(model_dir)
-    if path is None:
-        return 0
-    try:
-        return int(checkpoint_reader.load_variable(path, "global_step"))
-    except (errors.NotFoundError, ValueError, KeyError):
-        number = path.rpartition("-")[2]  # one saved by objects, if its name tells
-        return int(number) if number.isdigit() else 0
-
-
 def train(estimator, input_fn, hooks, listeners):
     """Trains until the hooks stop it or the input ends; the last loss."""
-    graph = estimator._new_graph()
-    with graph.as_default():
+    devices = roles.devices_of(estimator._config)
+    graph = estimator._new_graph(devices)
+    with graph.as_default(), graph.device(devices):
         global_step.read_of(graph)
         spec, input_hooks = estimator._spec_and_hooks(input_fn, ModeKeys.TRAIN)
         if estimator._warm_start_settings is not None:

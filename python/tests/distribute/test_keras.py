@@ -259,3 +259,50 @@ def test_optimizers_of_version_1():
     want = [1.0 - 0.3 - 0.57, 2.0 - 0.3 - 0.57]
     for copy in v.values:
         np.testing.assert_allclose(copy.numpy(), want, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name, logged", [("default", 1.7074), ("mirrored", 1.7074)])
+def test_losses_that_are_sums_are_logged_as_of_whole_batches(name, logged):
+    strategy = strategies()[name]
+    x = np.arange(64, dtype=np.float32).reshape(32, 2) / 64
+    y = (x.sum(1, keepdims=True) > 1).astype(np.float32)
+    with strategy.scope():
+        made = keras.Sequential(
+            [keras.layers.Dense(1, input_shape=(2,), kernel_initializer="ones")]
+        )
+        loss = keras.losses.MeanSquaredError(reduction="sum")
+        made.compile(keras.optimizers.SGD(0.01), loss)
+    history = made.fit(x, y, batch_size=8, shuffle=False, verbose=0).history
+    np.testing.assert_allclose(history["loss"], [logged], atol=1e-4)
+    np.testing.assert_allclose(made.get_weights()[0], [[0.8796], [0.876]], atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["mirrored", "one", "central"])
+def test_models_of_another_scope_are_refused(name):
+    made = keras.Sequential([keras.layers.Dense(1, input_shape=(3,))])
+    with strategies()[name].scope():
+        with pytest.raises(ValueError, match="was not created in the distribution"):
+            made.compile("sgd", "mse")
+
+
+@pytest.mark.parametrize("name", ["mirrored", "central"])
+def test_saved_models_with_means_over_replicas(name, tmp_path):
+    """Batch normalization's variables are read as the mean over all copies."""
+    made, _ = trained(strategies()[name], momentum, batch_norm=True)
+    made.save(tmp_path / "model")
+    loaded = keras.models.load_model(tmp_path / "model")
+    for got, want in zip(loaded.get_weights(), made.get_weights()):
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+    want = made(X, training=False).numpy()
+    np.testing.assert_allclose(loaded(X, training=False).numpy(), want, rtol=1e-5)
+    served = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"]
+    (found,) = served(tf.constant(X)).values()
+    np.testing.assert_allclose(found.numpy(), want, rtol=1e-5)
+
+
+def test_backups_leave_the_rest_of_their_folder(tmp_path):
+    (tmp_path / "mine").write_text("kept")
+    made = model(momentum())
+    backup = keras.callbacks.BackupAndRestore(str(tmp_path))
+    made.fit(X, Y, epochs=2, verbose=0, callbacks=[backup])
+    assert [p.name for p in tmp_path.iterdir()] == ["mine"]

@@ -4,6 +4,7 @@ import textwrap
 
 import headrace as tf
 import pytest
+import worker_programs
 
 experimental = tf.distribute.experimental
 RESOLVER = tf.distribute.cluster_resolver.SimpleClusterResolver(
@@ -60,6 +61,31 @@ def test_a_program_that_gets_sigterm(tmp_path):
     assert tf.train.load_variable(path, "v/.ATTRIBUTES/VARIABLE_VALUE") == 9
 
 
+# Which of the workers gets the signal, and for how long all may go on.
+@pytest.mark.parametrize(("told", "grace"), [(0, 0.0), (1, 0.0), (1, 0.5)])
+def test_all_workers_end_behind_the_same_call(tmp_path, monkeypatch, told, grace):
+    monkeypatch.setenv("FILES", str(tmp_path))
+    monkeypatch.setenv("GRACE", str(grace))
+    monkeypatch.setenv("TOLD", str(told))
+    saved = 0
+    for status in (143, 0):
+        found = worker_programs.run("preempted", 2)
+        assert [f["status"] for f in found] == [status] * 2
+        assert [f["began"] for f in found] == [saved] * 2
+        calls = {f["calls"] for f in found}
+        assert len(calls) == 1
+        if status == 143:
+            (saved,) = calls
+            assert saved == 5 if grace == 0.0 else 5 < saved < 1000
+        monkeypatch.setenv("TOLD", "-1")
+    assert found[0]["sum"] == found[1]["sum"] == 2.0 * (saved + 3)
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "checkpoint",
+        "ckpt-1.data-00000-of-00001",
+        "ckpt-1.index",
+    ]
+
+
 def test_what_is_refused(tmp_path):
     checkpoint = tf.train.Checkpoint()
     make = experimental.PreemptionCheckpointHandler
@@ -67,10 +93,14 @@ def test_what_is_refused(tmp_path):
         tf.errors.InvalidArgumentError, match="`checkpoint_dir` is wanted"
     ):
         make(RESOLVER, checkpoint)
-    two = tf.train.ClusterSpec({"worker": ["a:1", "b:2"]})
-    two = tf.distribute.cluster_resolver.SimpleClusterResolver(two)
-    with pytest.raises(tf.errors.UnimplementedError, match="of several tasks"):
-        make(two, checkpoint, str(tmp_path))
+    for jobs, kind, text in (
+        ({"worker": ["a:1"], "ps": ["b:2"]}, tf.errors.UnimplementedError, "servers"),
+        ({"worker": ["a:1", "b:2"]}, ValueError, "which one this is"),
+    ):
+        spec = tf.train.ClusterSpec(jobs)
+        several = tf.distribute.cluster_resolver.SimpleClusterResolver(spec)
+        with pytest.raises(kind, match=text):
+            make(several, checkpoint, str(tmp_path))
     watcher = experimental.PreemptionWatcher()
     assert watcher.preemption_message is None
     with pytest.raises(tf.errors.UnimplementedError, match="block_until_worker_exit"):

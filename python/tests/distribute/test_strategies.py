@@ -684,6 +684,21 @@ def test_kinds_of_values(strategy):
     assert not isinstance(tf.Variable(1.0), distribute.DistributedValues)
 
 
+def test_losses_are_averaged_over_replicas(strategy):
+    def losses():
+        average = tf.nn.compute_average_loss(tf.constant([1.0, 2.0]))
+        return average, tf.nn.scale_regularization_loss(3.0)
+
+    average, regularization = strategy.run(losses)
+    assert float(strategy.reduce("SUM", average, axis=None)) == 1.5  # of all 4
+    assert float(strategy.reduce("SUM", regularization, axis=None)) == 3.0
+    with strategy.scope():
+        assert float(tf.nn.compute_average_loss([1.0], global_batch_size=2)) == 0.5
+        for call in (tf.nn.compute_average_loss, tf.nn.scale_regularization_loss):
+            with pytest.raises(RuntimeError, match="in cross replica context"):
+                call(tf.constant([1.0]))
+
+
 def test_late_values_of_an_optimizer_in_a_trace(tmp_path):
     # Slots that a traced step makes get what a checkpoint has for them, once.
     def made():

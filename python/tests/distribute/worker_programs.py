@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import signal
 import sys
 import time
 
@@ -261,6 +262,40 @@ def early(worker):
     if worker == strategy.num_replicas_in_sync - 1:
         raise ValueError("this one ends early")
     return _error(lambda: strategy.reduce("SUM", tf.ones([2]), axis=None))
+
+
+def preempted(worker):
+    """The worker TOLD is sent SIGTERM behind five calls; others make three."""
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    with strategy.scope():
+        total = tf.Variable(
+            0.0,
+            trainable=False,
+            synchronization=tf.VariableSynchronization.ON_READ,
+            aggregation=tf.VariableAggregation.SUM,
+        )
+    experimental = tf.distribute.experimental
+    handler = experimental.PreemptionCheckpointHandler(
+        strategy.cluster_resolver,
+        tf.train.Checkpoint(total=total),
+        os.environ["FILES"],
+        experimental.TerminationConfig(grace_period=float(os.environ["GRACE"])),
+    )
+    began, told, status = int(handler.total_run_calls), int(os.environ["TOLD"]), 0
+    try:
+        for i in range(3 if told < 0 else 1000):
+            if i == 5 and worker == told:
+                os.kill(os.getpid(), signal.SIGTERM)
+            handler.run(lambda: strategy.run(lambda: total.assign_add(1.0)))
+            time.sleep(0.01)
+    except SystemExit as end:
+        status = end.code
+    return {
+        "status": status,
+        "began": began,
+        "calls": int(handler.total_run_calls),
+        "sum": float(total),
+    }
 
 
 def disagree(worker):

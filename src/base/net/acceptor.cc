@@ -301,6 +301,17 @@ StatusOr<std::vector<std::unique_ptr<Acceptor>>> Acceptor::OnAddress(
   return acceptors;
 }
 
+bool Acceptor::IsHere(const std::string& address) {
+  const StatusOr<HostAndPort> at = Split(address);
+  if (!at.ok() || at->host.empty()) return true;
+  const StatusOr<Addresses> all = AddressesOf(at->host, address);
+  if (!all.ok()) return false;
+  for (addrinfo* there = all->get(); there != nullptr; there = there->ai_next) {
+    if (ListenThere(there, 0).fd() >= 0 || errno != EADDRNOTAVAIL) return true;
+  }
+  return false;
+}
+
 StatusOr<std::unique_ptr<Acceptor>> Acceptor::OnPath(const std::string& path) {
   HR_ASSIGN_OR_RETURN(OwnedFile listener, ListenOnPath(path));
   return std::unique_ptr<Acceptor>(

@@ -43,6 +43,10 @@ class Acceptor {
   // can be listened at.
   static StatusOr<std::vector<std::unique_ptr<Acceptor>>> OnAddress(
       const std::string& address);
+  // Whether this machine has one of the addresses of the host in "HOST:PORT":
+  // not where the host has none, or others alone. True of what is no such text,
+  // which OnAddress refuses.
+  static bool IsHere(const std::string& address);
   // A Unix socket of that path, in place of one that nobody listens at. It is
   // deleted in the end.
   static StatusOr<std::unique_ptr<Acceptor>> OnPath(const std::string& path);

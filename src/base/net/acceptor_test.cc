@@ -86,6 +86,15 @@ TEST(Acceptor, BadAddresses) {
       Acceptor::OnAddress("no.such.host.invalid:0").status()));
 }
 
+TEST(Acceptor, WhoseAddress) {
+  for (const char* address : {"127.0.0.1:1", "localhost:0", ":5", "nonsense"}) {
+    EXPECT_TRUE(Acceptor::IsHere(address)) << address;
+  }
+  for (const char* address : {"192.0.2.1:0", "no.such.host.invalid:1"}) {
+    EXPECT_FALSE(Acceptor::IsHere(address)) << address;
+  }
+}
+
 TEST(Acceptor, APath) {
   const std::string path = ::testing::TempDir() + "acceptor_test.socket";
   unlink(path.c_str());

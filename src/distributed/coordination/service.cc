@@ -114,17 +114,23 @@ void CoordinationService::Stop(const Status& why) {
     MutexLock lock(mutex_);
     Fail(why, &then);
   }
+  values_->Stop(why);
   RunAll(then);
 }
 
 Status CoordinationService::Register(const RegisterTaskRequest& request,
                                      Ending* then) {
   MutexLock lock(mutex_);
+  const TaskId id = IdOf(request.source_task());
+  if (!options_.tasks.contains(id)) {
+    return InvalidArgument("Unexpected task registered with task_name=",
+                           NameOf(id));
+  }
   HR_ASSIGN_OR_RETURN(Task * task, Find(request.source_task()));
   if (task->connected && task->waits &&
       task->incarnation != request.incarnation()) {
     const Status why = Aborted(
-        NameOf(IdOf(request.source_task())),
+        NameOf(id),
         " unexpectedly tried to connect with a different incarnation. It has "
         "likely restarted.");
     Fail(why, then);
@@ -139,15 +145,26 @@ Status CoordinationService::Register(const RegisterTaskRequest& request,
 Status CoordinationService::Beat(const HeartbeatRequest& request,
                                  Ending* then) {
   MutexLock lock(mutex_);
+  const TaskId id = IdOf(request.source_task());
+  const std::string name = NameOf(id);
+  if (!options_.tasks.contains(id)) {
+    return InvalidArgument("Unexpected heartbeat request from task: ", name,
+                           ". This usually implies a configuration error.");
+  }
   HR_ASSIGN_OR_RETURN(Task * task, Find(request.source_task()));
-  const std::string name = NameOf(IdOf(request.source_task()));
   if (!task->connected) {
-    return InvalidArgument("Task with task_name=", name,
-                           " must be registered before sending heartbeat "
-                           "messages");
+    return InvalidArgument(
+        "Task with task_name=", name,
+        " must be registered before sending heartbeat messages. The service "
+        "might have restarted, please restart / reset and register again.");
   }
   if (task->incarnation != request.incarnation()) {
-    return Aborted("Task ", name, " has another incarnation: it has restarted");
+    return Aborted(
+        name, " Heartbeat: Incarnation ID mismatch: expecting ",
+        task->incarnation, " but got ", request.incarnation(),
+        ". The task has restarted and likely crashed earlier - check "
+        "for any earlier errors or any scheduler events (e.g. "
+        "preemption, eviction) to debug further.");
   }
   task->seen = Clock::now();
   Look(then);
@@ -225,6 +242,37 @@ Status CoordinationService::Report(const ReportErrorToServiceRequest& request,
   return OkStatus();
 }
 
+Status CoordinationService::Tell(const GetTaskStateRequest& request,
+                                 GetTaskStateResponse* response) {
+  // Each has the text of an error in the answer.
+  if (request.source_task_size() > static_cast<int>(options_.tasks.size())) {
+    return InvalidArgument("states of ", request.source_task_size(),
+                           " tasks are asked for; the cluster has ",
+                           options_.tasks.size());
+  }
+  MutexLock lock(mutex_);
+  for (const CoordinatedTask& asked : request.source_task()) {
+    const TaskId id = IdOf(asked);
+    if (!options_.tasks.contains(id)) {
+      return InvalidArgument("Unexpected task request with task_name=",
+                             NameOf(id));
+    }
+    auto* told = response->add_task_state();
+    told->mutable_task()->set_job_name(id.first);
+    told->mutable_task()->set_task_id(id.second);
+    const auto at = tasks_.find(id);
+    const bool connected = at != tasks_.end() && at->second.connected;
+    told->set_state(connected ? TASKSTATE_CONNECTED : TASKSTATE_DISCONNECTED);
+    if (connected) told->set_incarnation(at->second.incarnation);
+    if (failed_.ok()) continue;
+    // An error of one ends all.
+    told->set_state(TASKSTATE_ERROR);
+    told->set_error_code(static_cast<int>(failed_.code()));
+    told->set_error_message(std::string(failed_.message()));
+  }
+  return OkStatus();
+}
+
 Status CoordinationService::Hear(const ReportErrorToTaskRequest& request) {
   if (options_.lost) {
     options_.lost(
@@ -235,7 +283,13 @@ Status CoordinationService::Hear(const ReportErrorToTaskRequest& request) {
 
 std::map<std::string, Method> CoordinationService::Methods(
     std::shared_ptr<CoordinationService> s) {
-  std::map<std::string, Method> methods;
+  std::map<std::string, Method> methods =
+      KeyValues::Methods(s ? s->values_ : nullptr);
+  methods[coordination::kGetTaskState.path] =
+      AtOnce<GetTaskStateRequest, GetTaskStateResponse>(
+          [s](const GetTaskStateRequest& request, auto* response) {
+            return s->Tell(request, response);
+          });
   // A method that answers at once, and then tells others of what it led to.
   const auto after = [](auto f) {
     return [f](const auto& request, auto* response) {

@@ -1,7 +1,7 @@
 // Who of a cluster's tasks is there, as TensorFlow's coordination service has
 // it: what MultiWorkerMirroredStrategy asks of the task that leads. Tasks
-// register, wait for all, and tell every few seconds that they live; keys,
-// barriers and the states of jobs are not served.
+// register, wait for all, tell every few seconds that they live, and each other
+// what they like (key_values.h). Barriers are not served.
 #pragma once
 
 #include <functional>
@@ -14,6 +14,7 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
+#include "distributed/coordination/key_values.h"
 #include "distributed/transport.h"
 #include "xla/tsl/protobuf/coordination_service.pb.h"
 
@@ -78,9 +79,12 @@ class CoordinationService
   Status Leave(const tensorflow::CoordinatedTask& task);
   Status Report(const tensorflow::ReportErrorToServiceRequest& request,
                 Ending* then);
+  Status Tell(const tensorflow::GetTaskStateRequest& request,
+              tensorflow::GetTaskStateResponse* response);
   void Hold(const Call& call, std::vector<Call>* calls);
 
   const CoordinationOptions options_;
+  const std::shared_ptr<KeyValues> values_ = std::make_shared<KeyValues>();
   Mutex mutex_;
   bool expects_ ABSL_GUARDED_BY(mutex_) = false;
   std::set<TaskId> expected_ ABSL_GUARDED_BY(mutex_);

@@ -107,6 +107,13 @@ void EagerContext::Close() {
 }
 
 Status EagerContext::Update(const UpdateContextRequest& request) {
+  if (request.context_view_id() != view() + 1) {
+    return InvalidArgument(
+        "EagerService:UpdateContext failed. Context id: <",
+        request.context_id(), "> currently at view #", view(),
+        " but received update request at view #", request.context_view_id(),
+        ". View id should only be continuously incremented.");
+  }
   HR_RETURN_IF_ERROR(worker_->UpdateSession(session_, request.server_def()));
   view_ = request.context_view_id();
   return OkStatus();
@@ -146,6 +153,9 @@ Status EagerContext::Do(const QueueItem& item, QueueResponse* response) {
     case QueueItem::kSyncRemoteExecutorForStream:
       return OkStatus();  // what came before has been done
     case QueueItem::kSendPackedHandle:
+      if (item.send_packed_handle().handles_size() == 0) {
+        return InvalidArgument("Handles should not be empty.");
+      }
       return Unimplemented(
           "SendPackedHandle: tensors of several devices as one are not "
           "supported");

@@ -89,7 +89,11 @@ std::map<std::string, Method> EagerMethods(Contexts c) {
   methods[eager_service::kWaitQueueDone.path] =
       AtOnce<WaitQueueDoneRequest, WaitQueueDoneResponse>(
           [c](const WaitQueueDoneRequest& in, auto*) {
-            return c->Find(in.context_id()).status();
+            HR_RETURN_IF_ERROR(c->Find(in.context_id()).status());
+            if (in.op_id_size() == 0) return OkStatus();
+            return Unimplemented(
+                "EagerServiceImpl::WaitQueueDone is not implemented for "
+                "particular op IDs.");
           });
   methods[eager_service::kRunComponentFunction.path] =
       OnThread<RunComponentFunctionRequest, RunComponentFunctionResponse>(

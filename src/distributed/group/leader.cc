@@ -138,7 +138,12 @@ StatusOr<int> GroupLeader::RankIn(int64_t group_key,
                                   const std::string& device) {
   MutexLock lock(mutex_);
   const auto at = groups_.find(group_key);
-  if (at != groups_.end() && at->second.rings && at->second.whole) {
+  if (at == groups_.end()) {
+    return FailedPrecondition(
+        "group ", group_key,
+        " not found. This normally means the server has restarted");
+  }
+  if (at->second.rings && at->second.whole) {
     int rank = 0;
     for (const auto& [unused, member] : at->second.members) {
       if (member.device == device) return rank;

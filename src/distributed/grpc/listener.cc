@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <climits>
+#include <cstdio>
 
+#include "base/net/acceptor.h"
 #include "distributed/grpc/arguments.h"
 #include "distributed/grpc/buffers.h"
 #include "distributed/grpc/fork.h"
@@ -87,6 +89,17 @@ class GrpcListener : public Listener {
     }
     RpcOptions rpc;
     rpc.address = options.address;
+    if (!Acceptor::IsHere(options.address)) {
+      // A task behind a service of Kubernetes or a router is called by another
+      // machine's address, or by a name that means something only once the task
+      // answers: connections then arrive at whichever address it has.
+      rpc.address = options.address.substr(options.address.rfind(':'));
+      std::fprintf(
+          stderr,
+          "headrace: this machine has no address of %s: it is listened "
+          "at all of its addresses\n",
+          options.address.c_str());
+    }
     rpc.longest_message =
         static_cast<int>(std::min<size_t>(options.longest_message, INT_MAX));
     rpc.longest_text = kLongestText;

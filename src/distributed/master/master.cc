@@ -3,6 +3,14 @@
 #include <utility>
 
 namespace headrace::distributed {
+namespace {
+
+std::string NotFoundText(const std::string& handle) {
+  return absl::StrCat("Session ", handle,
+                      " is not found. Possibly, this master has restarted.");
+}
+
+}  // namespace
 
 StatusOr<std::shared_ptr<MasterSession>> Master::Create(
     tensorflow::CreateSessionRequest request, Clock::time_point deadline) {
@@ -34,12 +42,13 @@ StatusOr<std::shared_ptr<MasterSession>> Master::Find(
 }
 
 Status Master::Close(const std::string& handle) {
-  HR_ASSIGN_OR_RETURN(const auto session, Find(handle));
+  const auto session = Find(handle);
+  if (!session.ok()) return Aborted(NotFoundText(handle));
   {
     MutexLock lock(mutex_);
     sessions_.erase(handle);
   }
-  session->Close();
+  (*session)->Close();
   return OkStatus();
 }
 
@@ -49,8 +58,9 @@ StatusOr<std::vector<Task>> Master::TasksOf(const std::string& handle,
     return FindTasks(*worker_, *worker_->cluster(), {},
                      DeadlineOr(deadline, kRendezvousTime));
   }
-  HR_ASSIGN_OR_RETURN(const auto session, Find(handle));
-  return session->tasks();
+  const auto session = Find(handle);
+  if (!session.ok()) return InvalidArgument(NotFoundText(handle));
+  return (*session)->tasks();
 }
 
 std::vector<std::shared_ptr<MasterSession>> Master::TakeAll() {

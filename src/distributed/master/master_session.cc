@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "base/hash_map.h"
@@ -59,6 +60,38 @@ std::string KeyOf(const StepRequest& r) {
   return key;
 }
 
+// Why what is to be fetched is no output of the graph.
+Status NoFetch(const Graph& graph, const std::string& name) {
+  const size_t colon = name.find(':');
+  const Node* node = graph.FindNode(StringView(name).substr(0, colon));
+  int64_t output = 0;
+  if (node == nullptr ||
+      (colon != std::string::npos &&
+       !absl::SimpleAtoi(name.substr(colon + 1), &output)) ||
+      output < 0) {
+    return NotFound("FetchOutputs node ", name, ": not found");
+  }
+  if (node->num_outputs() == 0) {
+    return InvalidArgument(
+        "Tried to fetch data for '", name,
+        "', which produces no output.  To run to a node but not fetch any "
+        "data, "
+        "pass '",
+        name,
+        "' as an argument to the 'target_node_names' argument of the "
+        "Session::Run API.");
+  }
+  return InvalidArgument("FetchOutputs ", name,
+                         ": output index too large, must be < ",
+                         node->num_outputs());
+}
+
+Status HasWork(const StepRequest& request) {
+  if (!request.fetches.empty() || !request.targets.empty()) return OkStatus();
+  return InvalidArgument(
+      "Must specify at least one target to fetch or execute.");
+}
+
 // What a request names, in the graph.
 StatusOr<PartitionRequest> Named(const Graph& graph,
                                  const tensorflow::GraphDef& def,
@@ -79,9 +112,7 @@ StatusOr<PartitionRequest> Named(const Graph& graph,
   }
   for (const std::string& name : r.fetches) {
     const StatusOr<Edge> e = graph.FindOutput(name);
-    if (!e.ok()) {
-      return NotFound("FetchOutputs node ", name, ": not found");
-    }
+    if (!e.ok()) return NoFetch(graph, name);
     request.fetches.push_back(*e);
   }
   for (const std::string& name : r.targets) {
@@ -360,10 +391,7 @@ Status MasterSession::Run(StepRequest request, std::vector<Tensor>* fetched,
                               : config_.operation_timeout_in_ms();
   std::optional<Deadline> deadline;
   if (timeout > 0) deadline.emplace(timeout);
-  if (request.fetches.empty() && request.targets.empty()) {
-    return InvalidArgument(
-        "Must specify at least one target to fetch or execute.");
-  }
+  HR_RETURN_IF_ERROR(HasWork(request));
   HR_ASSIGN_OR_RETURN(const auto plan, PlanOf(request));
   return RunPlan(*plan, request, fetched, metadata);
 }
@@ -402,6 +430,7 @@ Status MasterSession::RunPlan(const Plan& plan, StepRequest& request,
 }
 
 StatusOr<std::string> MasterSession::SetUpPartialRun(StepRequest request) {
+  HR_RETURN_IF_ERROR(HasWork(request));
   auto run = std::make_shared<PartialRun>();
   HR_ASSIGN_OR_RETURN(run->plan, PlanOf(request));
   run->step = NewStepId();
@@ -421,7 +450,7 @@ Status MasterSession::RunPart(const std::string& name, StepRequest request,
     const auto it = partial_runs_.find(name);
     if (it == partial_runs_.end()) {
       return InvalidArgument(
-          "Must run 'setup' before performing partial runs!");
+          "Must run PartialRunSetup before performing partial runs");
     }
     run = it->second;
   }
@@ -499,6 +528,7 @@ StatusOr<int64_t> MasterSession::MakeCallable(
   }
   request.fetches = {options.fetch().begin(), options.fetch().end()};
   request.targets = {options.target().begin(), options.target().end()};
+  HR_RETURN_IF_ERROR(HasWork(request));
   HR_RETURN_IF_ERROR(PlanOf(request).status());
   MutexLock lock(mutex_);
   callables_[next_] = options;
@@ -512,6 +542,10 @@ Status MasterSession::RunCallable(int64_t callable, std::vector<Tensor> feeds,
   {
     MutexLock lock(mutex_);
     const auto it = callables_.find(callable);
+    if (it == callables_.end() && callable < next_) {
+      return InvalidArgument(
+          "Attempted to run callable after handle was released: ", callable);
+    }
     if (it == callables_.end()) {
       return InvalidArgument("No such callable handle: ", callable);
     }
@@ -532,8 +566,8 @@ Status MasterSession::RunCallable(int64_t callable, std::vector<Tensor> feeds,
 
 Status MasterSession::ReleaseCallable(int64_t callable) {
   MutexLock lock(mutex_);
-  if (callables_.erase(callable)) return OkStatus();
-  return InvalidArgument("No such callable handle: ", callable);
+  callables_.erase(callable);
+  return OkStatus();  // also of one that is not there, as TensorFlow's
 }
 
 void MasterSession::Close() {

@@ -316,14 +316,15 @@ TEST(RingTest, StrangersGetErrors) {
   EXPECT_TRUE(absl::IsInvalidArgument(ask(worker::kCompleteGroup.path, group)));
   tensorflow::CompleteInstanceRequest instance;
   instance.set_group_key(1);
-  EXPECT_TRUE(
-      absl::IsInvalidArgument(ask(worker::kCompleteInstance.path, instance)));
+  EXPECT_EQ(ask(worker::kCompleteInstance.path, instance),
+            FailedPrecondition("group 1 not found. This normally means the "
+                               "server has restarted"));
   EXPECT_TRUE(absl::IsUnimplemented(ask(worker::kGetStepSequence.path,
                                         tensorflow::GetStepSequenceRequest())));
   for (const char* path : {worker::kRecvBuf.path, worker::kCompleteGroup.path,
                            worker::kCompleteInstance.path}) {
     CallOptions options;
-    EXPECT_TRUE(absl::IsInvalidArgument(StatusOf(
+    EXPECT_TRUE(absl::IsInternal(StatusOf(
         CallAndWait(*channel, path, Bytes(std::string("\x0f")), options))));
   }
 }

@@ -156,6 +156,9 @@ Status Worker::UpdateSession(const std::string& handle,
 Status Worker::CreateSession(
     const tensorflow::CreateWorkerSessionRequest& request,
     ResourceManager* resources) {
+  if (request.session_handle().empty()) {
+    return InvalidArgument("Session must be non-empty.");
+  }
   auto session = std::make_shared<Session>();
   session->handle = request.session_handle();
   HR_ASSIGN_OR_RETURN(auto cluster, ClusterOf(request.server_def()));
@@ -251,8 +254,11 @@ Status Worker::DeregisterGraph(
   HR_ASSIGN_OR_RETURN(const auto session,
                       SessionOf(request.create_worker_session_called(),
                                 request.session_handle()));
-  HR_ASSIGN_OR_RETURN(const auto graph,
-                      GraphOf(*session, request.graph_handle()));
+  const auto graph = GraphOf(*session, request.graph_handle());
+  if (!graph.ok()) {
+    return Aborted(graph.status().message(),
+                   ". Possibly, this worker just restarted.");
+  }
   MutexLock lock(session->mutex);
   session->graphs.erase(request.graph_handle());
   return OkStatus();  // the graph ends behind the lock, or with its last run

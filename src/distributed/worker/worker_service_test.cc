@@ -211,7 +211,18 @@ TEST_F(WorkerServiceTest, BadRequestsHaveUpstreamsWords) {
   const Answer refused =
       StartCall(methods_, absl::StrCat(kWorkerService, "RunGraph"), "\xff\xff")
           ->answer();
-  EXPECT_EQ(StatusOf(refused).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(StatusOf(refused),
+            Internal("Unable to parse request: 2 bytes are no "
+                     "tensorflow.RunGraphRequest"));
+  DeregisterGraphRequest gone;
+  DeregisterGraphResponse unused;
+  gone.set_graph_handle("zz");
+  EXPECT_EQ(Call("DeregisterGraph", gone, &unused),
+            Aborted("Graph handle is not found: zz. Possibly, this worker just "
+                    "restarted."));
+  CreateWorkerSessionResponse created;
+  EXPECT_EQ(Call("CreateWorkerSession", CreateWorkerSessionRequest(), &created),
+            InvalidArgument("Session must be non-empty."));
   for (const char* name : {"Logging", "Tracing"}) {
     EXPECT_EQ(
         StatusOf(StartCall(methods_, absl::StrCat(kWorkerService, name), "")
@@ -242,7 +253,7 @@ TEST_F(WorkerServiceTest, ManyThatAreAskedForTogether) {
   pull.add_rendezvous_key("no key");
   const Status refused = StatusOf(ask()->answer());
   EXPECT_EQ(refused.message(), "Invalid  rendezvous key: no key");
-  EXPECT_TRUE(absl::IsInvalidArgument(StatusOf(
+  EXPECT_TRUE(absl::IsInternal(StatusOf(
       StartCall(methods_, worker::kPullTensors.path, "\xff")->answer())));
 }
 
@@ -282,7 +293,7 @@ TEST_F(WorkerServiceTest, ARunGivesWhatItsCallerTakes) {
   request.mutable_run()->add_recv_key(Key(kDevice, "b:0"));
   EXPECT_EQ(StatusOf(ask(6)->answer()),
             InvalidArgument("RunAndPull is for whole runs without fetches"));
-  EXPECT_TRUE(absl::IsInvalidArgument(StatusOf(
+  EXPECT_TRUE(absl::IsInternal(StatusOf(
       StartCall(methods_, worker::kRunAndPull.path, "\xff")->answer())));
 }
 

@@ -13,6 +13,23 @@ def in_scope(strategy):
     return strategy.scope()
 
 
+def check_variables(variables):
+    """ValueError for a model's variables that were not made in the scope of the strategy
+    in force."""
+    strategy = strategies.strategy()
+    if strategy is None:
+        return
+    for v in variables:
+        if not strategy.extended.variable_created_in_scope(v):
+            raise ValueError(
+                f"Variable ({v}) was not created in the distribution strategy scope of "
+                f"({strategy}). It is most likely because some layers, model, or optimizer "
+                "was being created outside the distribution strategy scope. Try to make "
+                "sure your code looks similar to the following.\n"
+                "with strategy.scope():\n  model=_create_model()\n  model.compile(...)"
+            )
+
+
 def check_scope(strategy, metrics):
     """ValueError for metrics that were made in another scope than the model."""
     for metric in tf.nest.flatten(metrics):

@@ -237,6 +237,6 @@ class BackupAndRestore(Callback):
             self._save(epoch)
 
     def on_train_end(self, logs=None):
-        """Removes the folder, unless delete_checkpoint is False."""
+        """Removes what it wrote, unless delete_checkpoint is False."""
         if self.delete_checkpoint and _writes(self.model):
-            shutil.rmtree(self.backup_dir, ignore_errors=True)
+            shutil.rmtree(self._manager.directory, ignore_errors=True)

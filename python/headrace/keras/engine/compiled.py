@@ -189,27 +189,31 @@ class Losses:
                 f"Target data is missing. Your model was compiled with loss={self._given}"
                 ", and therefore expects target data to be provided in `fit()`."
             )
-        values, shared, batch = [], [], None
+        replica = strategies.replica()
+        count = 1 if replica is None else replica.num_replicas_in_sync
+        values, told, shared, batch = [], [], [], None
         for i, function in enumerate(self._functions):
             if function is None or targets[i] is None:
                 continue
             value, target = self.of_output(i, targets[i], outputs[i], weights[i])
             if batch is None:
                 batch = _batch_of(target)
+            # Running means take the mean over replicas, also of sums over their batches.
+            whole = value * count if count > 1 and _is_sum(function) else value
             if self._parts:
-                self._parts[i].update_state(value, sample_weight=batch)
+                self._parts[i].update_state(whole, sample_weight=batch)
             values.append(self.scaled(i, value))
+            told.append(self.scaled(i, whole) if whole is not value else values[-1])
             shared.append(_is_mean(function))
         penalties = [tf.cast(p, tf.float32) for p in regularization_losses or ()]
         values += penalties
+        told += penalties
         if not values:
             self._used = self._given is not None
             return None if not self._used else tf.zeros([])
-        total = values[0] if len(values) == 1 else tf.add_n(values)
+        total = told[0] if len(told) == 1 else tf.add_n(told)
         if self._total is not None:
             self._total.update_state(total, sample_weight=1 if batch is None else batch)
-        replica = strategies.replica()
-        count = 1 if replica is None else replica.num_replicas_in_sync
         if count == 1:
             return total
         # Gradients of replicas are summed: means of their batches count by their share.
@@ -226,6 +230,11 @@ def _is_mean(function):
     """Whether a loss is the mean over a batch."""
     means = (losses.Reduction.AUTO, losses.Reduction.SUM_OVER_BATCH_SIZE)
     return getattr(function, "reduction", losses.Reduction.AUTO) in means
+
+
+def _is_sum(function):
+    """Whether a loss is the sum over a batch."""
+    return getattr(function, "reduction", None) == losses.Reduction.SUM
 
 
 def _name(plain, weighted, prefix):

@@ -6,7 +6,7 @@ import os
 
 from headrace import _api as tf
 from headrace import _protos
-from headrace.context import stack
+from headrace.context import stack, strategies
 from headrace.framework import data_structures
 from headrace.framework.settings import logging
 from headrace.framework.trackable import node_of, other_node, owner_of
@@ -36,7 +36,17 @@ def write(
         )
     listing = _listing(model) if include_optimizer else _without_optimizer(model)
     traces = contextlib.nullcontext() if save_traces else _without_traces(model)
-    with listing, traces, _with_metrics(model), _with_functions(model, save_traces):
+    # Functions read the first copies of variables, whose values are those of all then.
+    first = contextlib.nullcontext()
+    if model._keras.strategy is not None:
+        first = strategies.entering(strategies.Mode(model._keras.strategy, copy=0))
+    with (
+        first,
+        listing,
+        traces,
+        _with_metrics(model),
+        _with_functions(model, save_traces),
+    ):
         tf.saved_model.save(model, path, signatures=signatures, options=options)
     told = _metadata_of(model, include_optimizer)
     if told is None:

@@ -10,7 +10,7 @@ from headrace.context import late, stack, strategies
 from headrace.context.properties import read_only
 from headrace.keras import serialization, settings
 from headrace.keras.base import ring_steps, row_values, steps_tuner
-from headrace.keras.base.scopes import check_scope, in_scope
+from headrace.keras.base.scopes import check_scope, check_variables, in_scope
 from headrace.keras.base.steps import OwnSteps, Steps
 from headrace.keras.callback.base import CallbackList
 from headrace.keras.callback.history import History
@@ -117,6 +117,8 @@ class Trainer(GraphNames):
         names = self.output_names if hasattr(self, "output_names") else None
         with in_scope(plain.strategy):
             check_scope(plain.strategy, (metrics, weighted_metrics))
+            if self.built:
+                check_variables(self.variables)
             self.optimizer = self._optimizer_of(optimizer)
             plain.losses = compiled.Losses(loss, loss_weights, names, self._in_graph)
             plain.compiled_metrics = compiled.Metrics(metrics, weighted_metrics, names)

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 from headrace._load import _headrace, raw
-from headrace.context import errors
+from headrace.context import errors, strategies
 from headrace.context.errors import InvalidArgumentError
 from headrace.framework import conversion, dtypes, execution
 from headrace.framework.name_scopes import composite
@@ -562,16 +562,31 @@ def _weighted(loss, weight):
     return math_ops.cast(product, dtype)
 
 
+def _replicas(function):
+    """How many replicas of the strategy in force sum the loss, each of its part."""
+    mode = strategies.mode()
+    if mode is None or mode.is_default:
+        return 1
+    if mode.replica is None:
+        raise RuntimeError(
+            f"You are calling `{function}` in cross replica context, while it was "
+            "expected to be called in replica context."
+        )
+    return mode.strategy.num_replicas_in_sync
+
+
 def compute_average_loss(per_example_loss, sample_weight=None, global_batch_size=None):
     """The sum of losses over the batch size.
 
     Args:
       per_example_loss: losses, of at least one dimension, the batch.
       sample_weight: weights, of a shape that broadcasts to the losses'.
-      global_batch_size: an integer scalar that is not negative; the size of the
-        losses' first dimension by default. Where it is 0, the result is 0.
+      global_batch_size: an integer scalar that is not negative; by default the size
+        of the losses' first dimension times the replicas of the strategy in force,
+        which sum what this gives. Where it is 0, the result is 0.
 
     Raises:
+      RuntimeError: without a batch size, in a strategy's scope and not in a replica.
       ValueError: losses without a batch; a batch size that is no scalar.
       TypeError: a batch size that is no integer.
       InvalidArgumentError: a negative batch size.
@@ -586,7 +601,7 @@ def compute_average_loss(per_example_loss, sample_weight=None, global_batch_size
         loss = _weighted(loss, _tensor(sample_weight))
     checks = []
     if global_batch_size is None:
-        size = array_ops.shape(loss)[0]
+        size = array_ops.shape(loss)[0] * _replicas("compute_average_loss")
     else:
         size = _tensor(global_batch_size)
         check_ops.assert_scalar(size, "global_batch_size must be scalar.")
@@ -602,13 +617,19 @@ def compute_average_loss(per_example_loss, sample_weight=None, global_batch_size
 
 
 def scale_regularization_loss(regularization_loss):
-    """The loss over the number of replicas: one here."""
+    """The loss over the number of replicas of the strategy in force, which sum it.
+
+    Raises:
+      RuntimeError: in a strategy's scope and not in a replica.
+    """
+    replicas = _replicas("scale_regularization_loss")
     loss = _tensor(regularization_loss)
     if not loss.dtype.is_floating:
         loss = math_ops.cast(
             loss, dtypes.float64 if loss.dtype.size > 2 else dtypes.float32
         )
-    return reduction_ops.reduce_sum(loss)
+    total = reduction_ops.reduce_sum(loss)
+    return total / replicas if replicas > 1 else total
 
 
 @composite("log_poisson_loss")
