@@ -73,39 +73,34 @@ class ClusterSteps {
   explicit ClusterSteps(std::unique_ptr<StepsTogether> steps)
       : steps_(std::move(steps)) {}
 
-  // Whether the answer is there, within so many seconds.
+  // Whether all have ended, within so many seconds.
   bool Wait(double seconds) {
     return RunUnlocked([&] { return steps_->Wait(MillisecondsOf(seconds)); });
   }
-  // Behind that: lists of arrays of those that ended well. Those behind them
-  // were not begun, unless check() raises.
+  // Lists of arrays of further steps that ended well, in their order.
   nb::list Take() {
-    return ArraysOf(RunUnlocked([&] { return steps_->Take(); }));
-  }
-  // How many have begun, of which there will be no more, and what take() will
-  // give of them by now. None where the master does not know of the call.
-  std::optional<nb::tuple> GiveBack() {
-    auto found = RunUnlocked([&] { return steps_->GiveBack(); });
-    if (!found) return std::nullopt;
-    return nb::make_tuple(found->begun, ArraysOf(std::move(found->ended)));
-  }
-  // Raises the error of the step behind those that ended well.
-  void Check() const {
-    if (!error_.ok()) ThrowStatus(error_);
-  }
-
- private:
-  nb::list ArraysOf(std::vector<StepResult> results) {
     nb::list out;
-    for (StepResult& r : results) {
-      error_ = std::move(r.status);
-      if (error_.ok()) out.append(Arrays(std::move(r.fetched)));
+    for (StepResult& r : RunUnlocked([&] { return steps_->Take(); })) {
+      failed_ = std::move(r.status);
+      if (failed_.ok()) out.append(Arrays(std::move(r.fetched)));
     }
     return out;
   }
+  // Raises the error of the step behind those that were taken, or of the call;
+  // without one no other step was begun. When all have ended and are taken.
+  void Check() const {
+    if (!failed_.ok()) ThrowStatus(failed_);
+    if (const Status s = steps_->end(); !s.ok()) ThrowStatus(s);
+  }
+  // How many have begun, of which there will be no more; None where the master
+  // does not know of the call.
+  std::optional<size_t> GiveBack() {
+    return RunUnlocked([&] { return steps_->GiveBack(); });
+  }
 
+ private:
   const std::unique_ptr<StepsTogether> steps_;
-  Status error_;
+  Status failed_;
 };
 
 // A session of a server's, with SessionCore's face.

@@ -70,8 +70,8 @@ Status RunStepOrSay(Master& master, const RunStepRequest& request,
   return OkStatus();
 }
 
-Status RunSteps(Master& master, const RunStepsRequest& request,
-                RunStepsResponse* response) {
+Status BeginSteps(Master& master, const RunStepsRequest& request,
+                  const std::shared_ptr<ManySteps>& steps) {
   if (request.request_id() == 0 || request.step().empty()) {
     return InvalidArgument("RunSteps is for one step or more, under a number");
   }
@@ -82,25 +82,47 @@ Status RunSteps(Master& master, const RunStepsRequest& request,
   }
   HR_RETURN_IF_ERROR(master.requests.Track(request.request_id(),
                                            "RunSteps (Master)", request));
+  return master.many_steps.Add(request.request_id(), steps);
+}
+
+Status RunAll(Master& master, const RunStepsRequest& request,
+              ManySteps& steps) {
   HR_ASSIGN_OR_RETURN(const auto session,
                       master.Find(request.session_handle()));
-  const std::chrono::microseconds within(
-      std::clamp<int64_t>(request.begin_within_us(), 0, kLongestRowUs));
-  ManyStepsCalls::Entry call(&master.many_steps, request.request_id(),
-                             Clock::now() + within);
-  if (!call.ok()) {
-    return Aborted("a call of RunSteps has the number ", request.request_id());
-  }
   for (const RunStepRequest& step : request.step()) {
     HR_RETURN_IF_ERROR(CheckStop());
-    if (!call.steps().Begin()) break;
+    if (!steps.Begin()) break;
     RunStepResponse done;
     const Status s = RunStepOf(*session, step, &done);
     if (!s.ok()) Say(s, &done);
-    call.steps().End(std::move(done));
+    steps.End(std::move(done));
   }
-  *response = call.steps().Take();
   return OkStatus();
+}
+
+void RunSteps(const std::shared_ptr<Master>& master,
+              const std::shared_ptr<ServerCall>& call, const Bytes& bytes) {
+  const auto request = std::make_shared<RunStepsRequest>();
+  Status s = ReadMessage(bytes, request.get());
+  const std::chrono::microseconds within(
+      std::clamp<int64_t>(request->begin_within_us(), 0, kLongestRowUs));
+  const auto steps = std::make_shared<ManySteps>(call, request->step_size(),
+                                                 Clock::now() + within);
+  if (s.ok()) s = BeginSteps(*master, *request, steps);
+  if (!s.ok()) return call->Finish(AnswerOf(s));
+  const auto token = std::make_shared<CancellationToken>();
+  call->OnCancel([token] { token->Cancel(); });
+  const Status begun =
+      RunWhereItMayWait(*call, [master, request, steps, token] {
+        const StopScope stop(token.get());
+        const Status ran = Guarded(
+            "a method", [&] { return RunAll(*master, *request, *steps); });
+        master->many_steps.Remove(request->request_id());
+        steps->Finish(ran);
+      });
+  if (begun.ok()) return;
+  master->many_steps.Remove(request->request_id());
+  steps->Finish(begun);
 }
 
 Status SetUp(Master& master, const PartialRunSetupRequest& request,
@@ -281,10 +303,10 @@ std::map<std::string, Method> MasterMethods(std::shared_ptr<Master> m) {
   for (auto& [name, entry] : TableOf(m)) {
     methods[absl::StrCat(kMasterService, name)] = std::move(entry.method);
   }
-  methods[master::kRunSteps.path] = OnThread<RunStepsRequest, RunStepsResponse>(
-      [m](CallScope&, const RunStepsRequest& in, RunStepsResponse* out) {
-        return RunSteps(*m, in, out);
-      });
+  methods[master::kRunSteps.path] =
+      [m](const std::shared_ptr<ServerCall>& call, const Bytes& bytes) {
+        RunSteps(m, call, bytes);
+      };
   methods[master::kGiveBackSteps.path] =
       AtOnce<GiveBackStepsRequest, GiveBackStepsResponse>(
           [m](const GiveBackStepsRequest& in, GiveBackStepsResponse* out) {

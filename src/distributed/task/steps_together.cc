@@ -72,12 +72,25 @@ StatusOr<std::unique_ptr<StepsTogether>> StepsTogether::Start(
     HR_ASSIGN_OR_RETURN(*request.add_step(), RunStepMessage("", "", step));
     made->fetches_.push_back(step.fetches);
   }
+  CallOptions options;
+  options.parts_alone = true;
+  options.on_part = [shared = made->shared_](
+                        Bytes part, const std::function<void()>& next) {
+    {
+      MutexLock lock(shared->mutex);
+      shared->parts.push_back(std::move(part));
+    }
+    next();
+  };
   made->call_ = made->channel_->Start(
-      master::kRunSteps.path, WriteMessage(request), CallOptions(),
+      master::kRunSteps.path, WriteMessage(request), options,
       [shared = made->shared_](Answer answer) {
         {
           MutexLock lock(shared->mutex);
-          shared->answer = std::move(answer);
+          if (answer.body.size() > 0) {
+            shared->parts.push_back(std::move(answer.body));
+          }
+          shared->end = StatusOf(answer);
         }
         // Behind the lock: who is woken within it waits for it once more.
         shared->changed.NotifyAll();
@@ -89,7 +102,7 @@ StepsTogether::~StepsTogether() {
   bool ended;
   {
     MutexLock lock(shared_->mutex);
-    ended = shared_->answer.has_value();
+    ended = shared_->end.has_value();
   }
   if (!ended && call_) call_->Cancel();
 }
@@ -99,49 +112,48 @@ StatusOr<bool> StepsTogether::Wait(std::chrono::milliseconds time) {
   while (true) {
     {
       MutexLock lock(shared_->mutex);
-      if (shared_->answer) return true;
+      if (shared_->end) return true;
       const auto left =
           std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
       if (left.count() <= 0) return false;
       shared_->changed.WaitFor(shared_->mutex, std::min(left, kLooksForStop));
-      if (shared_->answer) return true;
+      if (shared_->end) return true;
     }
     HR_RETURN_IF_ERROR(CheckStop());
   }
 }
 
-StatusOr<std::vector<StepResult>> StepsTogether::Read(
-    const google::protobuf::RepeatedPtrField<tensorflow::RunStepResponse>& done)
-    const {
-  if (static_cast<size_t>(done.size()) > fetches_.size()) {
-    return Internal("the master answered ", done.size(), " steps of ",
-                    fetches_.size());
+StatusOr<std::vector<StepResult>> StepsTogether::Take() {
+  std::vector<Bytes> parts;
+  {
+    MutexLock lock(shared_->mutex);
+    parts.swap(shared_->parts);
   }
   std::vector<StepResult> results;
-  for (int i = 0; i < done.size(); ++i) {
-    StepResult& result = results.emplace_back();
-    result.status = ReadStep(done[i], fetches_[i], &result.fetched);
-    if (!result.status.ok()) break;
+  for (const Bytes& part : parts) {
+    RunStepsResponse response;
+    HR_RETURN_IF_ERROR(ReadMessage(part, &response));
+    for (const auto& done : response.done()) {
+      if (taken_ == fetches_.size()) {
+        return Internal("the master answered more than ", fetches_.size(),
+                        " steps");
+      }
+      StepResult& result = results.emplace_back();
+      result.status = ReadStep(done, fetches_[taken_++], &result.fetched);
+      if (result.status.ok()) continue;
+      taken_ = fetches_.size();  // none follows
+      return results;
+    }
   }
   return results;
 }
 
-StatusOr<std::vector<StepResult>> StepsTogether::Take() {
-  Answer answer;
-  {
-    MutexLock lock(shared_->mutex);
-    answer = std::exchange(*shared_->answer, Answer());
-  }
-  HR_RETURN_IF_ERROR(StatusOf(answer));
-  RunStepsResponse response;
-  HR_RETURN_IF_ERROR(ReadMessage(answer.body, &response));
-  if (response.done().empty()) {
-    return Internal("the master began none of ", fetches_.size(), " steps");
-  }
-  return Read(response.done());
+Status StepsTogether::end() const {
+  MutexLock lock(shared_->mutex);
+  return shared_->end.value_or(OkStatus());
 }
 
-StatusOr<std::optional<StepsTogether::Begun>> StepsTogether::GiveBack() {
+StatusOr<std::optional<size_t>> StepsTogether::GiveBack() {
   GiveBackStepsRequest request;
   request.set_request_id(request_);
   GiveBackStepsResponse response;
@@ -149,18 +161,14 @@ StatusOr<std::optional<StepsTogether::Begun>> StepsTogether::GiveBack() {
   options.deadline = Clock::now() + master::kGiveBackSteps.deadline;
   const Status s = CallAndWait(*channel_, master::kGiveBackSteps.path, request,
                                &response, options);
-  if (absl::IsNotFound(s)) return std::optional<Begun>();
+  if (absl::IsNotFound(s)) return std::optional<size_t>();
   HR_RETURN_IF_ERROR(s);
-  Begun begun;
-  if (response.begun() < 1 ||
-      static_cast<size_t>(response.begun()) > fetches_.size() ||
-      response.done_size() > response.begun()) {
-    return Internal("the master began ", response.begun(), " and ended ",
-                    response.done_size(), " of ", fetches_.size(), " steps");
+  if (response.begun() < 0 ||
+      static_cast<size_t>(response.begun()) > fetches_.size()) {
+    return Internal("the master began ", response.begun(), " of ",
+                    fetches_.size(), " steps");
   }
-  begun.begun = static_cast<size_t>(response.begun());
-  HR_ASSIGN_OR_RETURN(begun.ended, Read(response.done()));
-  return std::optional<Begun>(std::move(begun));
+  return std::optional<size_t>(static_cast<size_t>(response.begun()));
 }
 
 }  // namespace headrace::distributed

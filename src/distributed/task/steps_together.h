@@ -41,36 +41,35 @@ class StepsTogether {
       const std::vector<StepRequest>& steps, std::chrono::microseconds within);
   ~StepsTogether();
 
-  // Waits for the answer, `time` at most, as CheckStop allows: whether it is
-  // there.
+  // Waits for the end of all, `time` at most, as CheckStop allows: whether it
+  // has come.
   StatusOr<bool> Wait(std::chrono::milliseconds time);
-  // Behind that, once: what the steps gave that were begun, in their order. One
-  // that failed is the last; the others were not begun. The call's own error.
+  // What further steps gave, in their order; one that failed is the last.
+  // InvalidArgument or Internal where the master answered something else.
   StatusOr<std::vector<StepResult>> Take();
-  // Has no more steps begin: how many are begun, and what those gave that have
-  // ended. None where the master has no such call: it has ended, or not come.
-  struct Begun {
-    size_t begun = 0;
-    std::vector<StepResult> ended;
-  };
-  StatusOr<std::optional<Begun>> GiveBack();
+  // Behind the end of all: the call's own error. Steps of which nothing came
+  // were not begun where that is none.
+  Status end() const;
+  // Has no more steps begin: how many are. None where the master has no such
+  // call: it has ended, or not come.
+  StatusOr<std::optional<size_t>> GiveBack();
 
  private:
   struct Shared {
     Mutex mutex;
     CondVar changed;
-    std::optional<Answer> answer ABSL_GUARDED_BY(mutex);
+    // What came and was not taken, each a RunStepsResponse.
+    std::vector<Bytes> parts ABSL_GUARDED_BY(mutex);
+    std::optional<Status> end ABSL_GUARDED_BY(mutex);
   };
   StepsTogether() = default;
-  StatusOr<std::vector<StepResult>> Read(
-      const google::protobuf::RepeatedPtrField<tensorflow::RunStepResponse>&
-          done) const;
 
   const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
   std::shared_ptr<Channel> channel_;
   std::shared_ptr<ClientCall> call_;
   int64_t request_ = 0;
   std::vector<std::vector<std::string>> fetches_;  // of each step
+  size_t taken_ = 0;                               // of these
 };
 
 }  // namespace headrace::distributed

@@ -36,11 +36,10 @@ _PAUSE_SECONDS = 0.2  # between two questions whether a worker has come back
 _SECONDS_TO_END = 2  # that a process waits for calls which it ends
 _MOST_SECONDS_AWAY = 3600  # after which a worker is given up, as in TensorFlow
 # What the functions of one call are expected to take, at most: by then a call costs little
-# beside them. Results come with its end, so none begins in it much later; and none waits
-# long behind one that takes its time, or waits for another.
+# beside them, and another worker that has nothing to do waits that long. None begins in it
+# later; where no result has come for so long, others than those that are begun go back.
 _SECONDS_TOGETHER = 0.01
-_SECONDS_TO_BEGIN = 0.01
-_SECONDS_TO_WAIT = 0.02
+_SECONDS_WITHOUT_NEWS = 0.005
 
 
 class ClosureInputError(Exception):
@@ -142,9 +141,9 @@ class _Worker(threading.Thread):
                 if len(calls) > 1:
                     left = self._give_back(taken, len(calls))
                     since = time.monotonic()
-                    together = self.task.run_together(calls, _SECONDS_TO_BEGIN)
+                    together = self.task.run_together(calls, _SECONDS_TOGETHER)
                 while together and together.calls:
-                    new = together.results(_SECONDS_TO_WAIT)
+                    new = together.results(_SECONDS_WITHOUT_NEWS)
                     for closure, result in zip(left, new):
                         closure.result._set(result)
                     self._queue.finished(len(new))

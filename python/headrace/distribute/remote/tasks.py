@@ -338,43 +338,33 @@ class Together:
         self._task, self._steps = task, steps
         self.calls = list(calls)
         self._known = 0  # results that were given
-        self._all = None  # what the answer has
         self._is_given_back = False
 
     def results(self, seconds):
         """The results that are new: those of the first ones among `calls`, which are none
-        of them any more. Waits for all; where that takes longer than so many seconds, has
-        the task begin no more of them: `calls` are then those that it has begun.
+        of them any more. Waits for all, for so many seconds at most. Where nothing comes
+        by then, has the task begin no more of them: `calls` are then those that it has
+        begun.
 
         Raises: the error of the first one among `calls`, behind results that were given.
         """
         with self._task._named_errors():
-            if self._all is None:
-                if not self._steps.wait(seconds):
-                    return self._give_back()
-                self._all = self._steps.take()
-        new = self._new(self._all)
-        if not new and self.calls:
-            with self._task._named_errors(), self.calls[0].explained():
-                self._steps.check()
-            self.calls = []  # not begun
-        return new
-
-    def _give_back(self):
-        if self._is_given_back:
-            return []
-        begun = self._steps.give_back()
-        if begun is None:
-            return []
-        self._is_given_back = True
-        count, found = begun
-        del self.calls[count - self._known :]
-        return self._new(found)
-
-    def _new(self, found):
-        new = [c.result(f) for c, f in zip(self.calls, found[self._known :])]
-        del self.calls[: len(new)]
-        self._known += len(new)
+            ended = self._steps.wait(seconds)
+            found = self._steps.take()
+            new = [call.result(x) for call, x in zip(self.calls, found)]
+            del self.calls[: len(new)]
+            self._known += len(new)
+            if new or not self.calls:
+                return new
+            if ended:
+                with self.calls[0].explained():
+                    self._steps.check()
+                self.calls = []  # not begun
+            elif not self._is_given_back:
+                begun = self._steps.give_back()
+                self._is_given_back = begun is not None
+                if self._is_given_back:
+                    del self.calls[max(0, begun - self._known) :]
         return new
 
 
