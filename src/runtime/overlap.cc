@@ -7,8 +7,8 @@
 #include "base/hash_map.h"
 #include "op/processor.h"
 #include "op/reach.h"
-#include "op/rendezvous.h"
 #include "op/registry.h"
+#include "op/rendezvous.h"
 #include "op/waiting.h"
 
 namespace headrace {

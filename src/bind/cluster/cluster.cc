@@ -139,17 +139,17 @@ class ClusterSessionCore {
     return nb::make_tuple(Arrays(std::move(fetched)), Written(metadata));
   }
 
-  // run_together([(fetches, targets, feeds, values), ...], within): ClusterSteps
-  // of which none but the first begins later than that many seconds.
+  // run_together([(fetches, targets, feeds, values), ...], within):
+  // ClusterSteps of which none but the first begins later than that many
+  // seconds.
   std::unique_ptr<ClusterSteps> RunTogether(nb::sequence steps, double within) {
     std::vector<StepRequest> requests;
     for (nb::handle step : steps) {
       requests.push_back(RequestOf(step[0], step[1], step[2],
                                    std::optional<nb::handle>(step[3])));
     }
-    const auto until =
-        std::chrono::duration_cast<std::chrono::microseconds>(
-            std::chrono::duration<double>(std::clamp(within, 0.0, 1.0)));
+    const auto until = std::chrono::duration_cast<std::chrono::microseconds>(
+        std::chrono::duration<double>(std::clamp(within, 0.0, 1.0)));
     return std::make_unique<ClusterSteps>(RunUnlocked(
         [&] { return session_->RunTogether(std::move(requests), until); }));
   }

@@ -100,8 +100,8 @@ Status ManyStepsCalls::GiveBack(const GiveBackStepsRequest& request,
     if (it != calls_.end()) steps = it->second;
   }
   if (!steps) {
-    return NotFound("no call of RunSteps has the number ",
-                    request.request_id(), ", or it has ended");
+    return NotFound("no call of RunSteps has the number ", request.request_id(),
+                    ", or it has ended");
   }
   response->set_begun(steps->GiveBack());
   return OkStatus();

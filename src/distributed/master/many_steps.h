@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/mutex.h"
+#include "base/status.h"
 #include "distributed/transport.h"
 #include "headrace/master.pb.h"
 

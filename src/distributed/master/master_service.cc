@@ -303,10 +303,10 @@ std::map<std::string, Method> MasterMethods(std::shared_ptr<Master> m) {
   for (auto& [name, entry] : TableOf(m)) {
     methods[absl::StrCat(kMasterService, name)] = std::move(entry.method);
   }
-  methods[master::kRunSteps.path] =
-      [m](const std::shared_ptr<ServerCall>& call, const Bytes& bytes) {
-        RunSteps(m, call, bytes);
-      };
+  methods[master::kRunSteps.path] = [m](const std::shared_ptr<ServerCall>& call,
+                                        const Bytes& bytes) {
+    RunSteps(m, call, bytes);
+  };
   methods[master::kGiveBackSteps.path] =
       AtOnce<GiveBackStepsRequest, GiveBackStepsResponse>(
           [m](const GiveBackStepsRequest& in, GiveBackStepsResponse* out) {

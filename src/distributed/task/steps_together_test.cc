@@ -45,9 +45,9 @@ class StepsTogetherTest : public testing::Test {
                         {"shapes", std::vector<Shape>{Shape()}},
                         {"capacity", int64_t{1}},
                         {"shared_name", "q"}});
-    const Edge one = Add(
-        "one", "Const", {},
-        {{"dtype", DType::kFloat}, {"value", Tensor::Scalar<float>(1)}});
+    const Edge one =
+        Add("one", "Const", {},
+            {{"dtype", DType::kFloat}, {"value", Tensor::Scalar<float>(1)}});
     Add("put", "QueueEnqueueV2", {q, one}, {});
     Add("taken", "QueueDequeueV2", {q},
         {{"component_types", std::vector<DType>{DType::kFloat}}});

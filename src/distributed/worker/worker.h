@@ -85,8 +85,8 @@ class Worker {
   // there. Null where they come by other calls.
   std::shared_ptr<ManyTaker> TakeByRun(const std::string& session, int64_t step,
                                        const ExpectedKeysPtr& expected);
-  // Whether such a run ends at once, and waits for nothing. False where there is
-  // no such graph.
+  // Whether such a run ends at once, and waits for nothing. False where there
+  // is no such graph.
   bool EndsSoon(const tensorflow::RunGraphRequest& request);
   // On the caller's thread.
   Status Run(GraphRun run, GraphRunResult* result);

@@ -401,7 +401,10 @@ def test_several_go_together(strategy, coordinator, held, together):
     held.known(add, tf.constant(0.0))
     v.assign(0.0)
     held.hold()
-    values = [coordinator.schedule(add, args=(tf.constant(i),)) for i in np.arange(8.0, dtype=np.float32)]
+    values = [
+        coordinator.schedule(add, args=(tf.constant(i),))
+        for i in np.arange(8.0, dtype=np.float32)
+    ]
     held.let_go()
     assert [x.fetch() for x in values] == list(range(8))
     coordinator.join()
@@ -417,8 +420,7 @@ def test_one_that_waits_for_one_behind_it(coordinator, held, together):
         waits = coordinator.schedule(held.waits, args=(tf.constant(2.0),))
         sets = coordinator.schedule(held.sets, args=(tf.constant(2.0),))
         others = [
-            coordinator.schedule(held.waits, args=(tf.constant(1.0),))
-            for _ in range(6)
+            coordinator.schedule(held.waits, args=(tf.constant(1.0),)) for _ in range(6)
         ]
         together.clear()
         held.let_go()
