@@ -1,6 +1,8 @@
 // Steps of one call, without their runs.
 #include "distributed/master/many_steps.h"
 
+#include <atomic>
+#include <climits>
 #include <thread>
 
 #include "distributed/test_call.h"
@@ -144,15 +146,16 @@ TEST(ManySteps, GivenBackWhileTheyRun) {
   ManyStepsCalls calls;
   for (int round = 0; round < 50; ++round) {
     const auto call = std::make_shared<TestCall>(/*takes_parts=*/true);
-    const auto steps = Of(call, 1'000'000);
+    const auto steps = Of(call, INT_MAX);
+    std::atomic<int> ended_by_now{0};
     ASSERT_EQ(calls.Add(7, steps), OkStatus());
     EXPECT_TRUE(absl::IsAborted(calls.Add(7, steps)));
     std::thread runs([&] {
-      while (steps->Begin()) steps->End(Named("a"));
+      for (; steps->Begin(); ++ended_by_now) steps->End(Named("a"));
       calls.Remove(7);
       steps->Finish(OkStatus());
     });
-    for (int i = 0; i < round * 20; ++i) std::this_thread::yield();
+    while (ended_by_now < round) std::this_thread::yield();
     GiveBackStepsRequest request;
     request.set_request_id(7);
     GiveBackStepsResponse given;

@@ -150,9 +150,17 @@ void TupleQueue::Leave(Putting& call) {
 }
 
 void TupleQueue::Leave(Taking& call) {
-  std::vector<Tuple>& taken = call.taken;
-  has_changed_ |= std::erase(taking_, &call) > 0 || !taken.empty();
-  for (; !taken.empty(); taken.pop_back()) PutBack(std::move(taken.back()));
+  const auto give_back = [&](std::vector<Tuple>& taken)
+                             ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                               for (; !taken.empty(); taken.pop_back())
+                                 PutBack(std::move(taken.back()));
+                             };
+  has_changed_ |= std::erase(taking_, &call) > 0 || !call.taken.empty();
+  // What the next one has by now came behind that.
+  if (!call.taken.empty() && !taking_.empty()) {
+    give_back(taking_.front()->taken);
+  }
+  give_back(call.taken);
   Flush();
 }
 
