@@ -123,8 +123,10 @@ Status TupleQueue::AwaitEndOf(Call& call) {
     if (IsOver(call)) return OkStatus();
     if (TellChanges()) continue;
     const Status s = AwaitChange(mutex_, changed_);
-    // What came in meanwhile is in: an error would have it put in again.
-    if (!s.ok() && !call.done()) return s;
+    if (s.ok()) continue;
+    // What came in meanwhile is in: an error would have it put in again. What
+    // was taken meanwhile goes back.
+    if (std::is_same_v<Call, Taking> || !call.done()) return s;
   }
 }
 
