@@ -42,19 +42,28 @@ inline Status RunWhereItMayWait(ServerCall& call, std::function<void()> job) {
   return OkStatus();
 }
 
+// The same of a job that may end at once, wait for nothing and take no time
+// that counts: then nobody has to be woken for it.
+inline Status RunWhereItMay(bool ends_soon, ServerCall& call,
+                            std::function<void()> job) {
+  if (!ends_soon) return RunWhereItMayWait(call, std::move(job));
+  job();
+  return OkStatus();
+}
+
 // One that may work or wait, and stops when the caller is gone:
-// f(CallScope&, Request, Response*).
+// f(CallScope&, Request, Response*). Not so where ends_soon(request).
 template <typename Request, typename Response, typename F>
-Method OnThread(F f) {
-  return [f](std::shared_ptr<ServerCall> call, const Bytes& bytes) {
+Method OnThread(F f, std::function<bool(const Request&)> ends_soon = nullptr) {
+  return [f, ends_soon](std::shared_ptr<ServerCall> call, const Bytes& bytes) {
     auto request = std::make_shared<Request>();
     if (Status s = ReadMessage(bytes, request.get()); !s.ok()) {
       return call->Finish(AnswerOf(s));
     }
     CallScope scope{call, std::make_shared<CancellationToken>()};
     call->OnCancel([token = scope.token] { token->Cancel(); });
-    const Status begun =
-        RunWhereItMayWait(*call, [f, scope, request]() mutable {
+    const Status begun = RunWhereItMay(
+        ends_soon && ends_soon(*request), *call, [f, scope, request]() mutable {
           const StopScope stop(scope.token.get());
           Response response;
           const Status s = Guarded("a method", [&] {

@@ -60,9 +60,9 @@ struct CallOptions {
   // takes bounded memory. A call that ends with an error may have lost the
   // parts that came shortly before it: gRPC lets go what was not read by then.
   std::function<void(Bytes part, std::function<void()> next)> on_part;
-  // Of calls whose answer has no body: a part is handed out when it comes. Else
-  // it may be known for one only when the next has come, as the last message is
-  // the answer.
+  // A part is handed out when it comes; so may be what the answer has, as one
+  // more part. Else a part may be known for one only when the next has come, as
+  // the last message is the answer.
   bool parts_alone = false;
   // Whether parts of many megabytes may come.
   bool brings_much = false;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 
 #include "op/op_def.h"
 
@@ -16,19 +17,44 @@ inline constexpr OpTrait kMayWait = static_cast<OpTrait>(23);
 inline constexpr OpTrait kMayBeTried = static_cast<OpTrait>(22);
 static_assert(static_cast<int>(OpTrait::kTakesLists) < 22);
 
+// The place of a call in a line that it shares with others: what comes up for
+// it is kept for it while this lives, and is theirs again behind that. So calls
+// that wait without a thread have their turn as those do that have one.
+class WaitingPlace {
+ public:
+  virtual ~WaitingPlace() = default;
+  // Calls `ready` once, perhaps at once, on any thread, when the call is to be
+  // tried again. It may be called when the run is over, and this is gone.
+  virtual void Await(std::function<void()> ready) = 0;
+};
+
 // While it lives, ops with kMayBeTried that this thread runs end with
 // WouldWait() where they would wait.
 class WaitRefusal {
  public:
-  WaitRefusal() { on_ = true; }
-  ~WaitRefusal() { on_ = false; }
+  // `place`: where a call that ends so leaves its place, if it has one, and
+  // looks for it when it is tried again; null: it is not to have one.
+  explicit WaitRefusal(std::shared_ptr<WaitingPlace>* place = nullptr) {
+    on_ = true;
+    place_ = place;
+  }
+  ~WaitRefusal() {
+    on_ = false;
+    place_ = nullptr;
+  }
   WaitRefusal(const WaitRefusal&) = delete;
   WaitRefusal& operator=(const WaitRefusal&) = delete;
+  // Of this thread: where a call may leave its place, and the place that one
+  // has left which is tried again; null where there is none.
+  static std::shared_ptr<WaitingPlace>* Place() { return place_; }
+  static WaitingPlace* Left() { return place_ ? place_->get() : nullptr; }
 
  private:
   friend bool WaitingRefused();
   static constinit inline thread_local bool on_
       [[gnu::tls_model("initial-exec")]] = false;
+  static constinit inline thread_local std::shared_ptr<WaitingPlace>* place_
+      [[gnu::tls_model("initial-exec")]] = nullptr;
 };
 inline bool WaitingRefused() { return WaitRefusal::on_; }
 

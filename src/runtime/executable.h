@@ -60,6 +60,8 @@ class Executable {
   int num_overlapping() const {
     return static_cast<int>(overlap_.waiters.size());
   }
+  // Whether runs end at once, and never wait (runtime/overlap.h).
+  bool ends_soon() const { return ends_soon_; }
   // One line a step, for tests and docs.
   std::string DebugString() const;
   // The same as nodes; see PlannedGraph (runtime/ran_functions.h).
@@ -185,6 +187,7 @@ class Executable {
   int num_rules_ = 0;                     // dynamic steps
   int num_shared_weights_ = 0;            // RunWeights of a workspace
   size_t arena_bytes_ = 0;
+  bool ends_soon_ = false;
   std::atomic<Workspace*> spare_{nullptr};
   ForkMutex mutex_;
   std::vector<std::unique_ptr<Workspace>> workspaces_ ABSL_GUARDED_BY(mutex_);

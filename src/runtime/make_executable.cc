@@ -95,6 +95,7 @@ StatusOr<std::unique_ptr<Executable>> Executable::FromProgram(Program p) {
   MemoryPlan plan = PlanMemory(p, WithOverlap(groups, overlap));
   std::unique_ptr<Executable> e(new Executable);
   e->sandbox_ = p.sandbox;
+  e->ends_soon_ = p.sandbox == nullptr && EndsSoon(p);
   e->arena_bytes_ = plan.arena_bytes;
   e->feeds_ = p.feeds;
   e->fetches_ = p.fetches;

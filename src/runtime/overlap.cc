@@ -8,6 +8,7 @@
 #include "op/processor.h"
 #include "op/reach.h"
 #include "op/registry.h"
+#include "op/rendezvous.h"
 #include "op/waiting.h"
 
 namespace headrace {
@@ -18,6 +19,14 @@ namespace {
 constexpr double kWorthThreadNs = 50'000;
 // Of calls of functions, which take nobody knows how long.
 constexpr double kFunctionNs = 1e9;
+
+// Whether it touches anything outside of the engine.
+bool ReachesOut(const OpDef& def) {
+  for (int i = 0; i < kReaches; ++i) {
+    if (def.Has(TraitOf(static_cast<Reach>(i)))) return true;
+  }
+  return false;
+}
 
 class OverlapFinder {
  public:
@@ -259,5 +268,38 @@ SideGroup Overlap::AsGroup() const {
 }
 
 Overlap FindOverlap(Program& p) { return OverlapFinder(p).Find(); }
+
+bool EndsSoon(const Program& p) {
+  // Nanoseconds a byte, of kernels that say nothing, or make their outputs
+  // themselves: as fast as memory is.
+  constexpr double kByteNs = 0.1;
+  double ns = 0;
+  for (const Call& call : p.calls) {
+    const OpDef& def = call.op->def();
+    const bool known_state = def.Has(OpTrait::kNeverWaits) ||
+                             def.Is(OpRole::kReadVariable) || def.Is(kSendRole);
+    if (def.Has(kMayWait) || CallsFunctions(def) || ReachesOut(def) ||
+        (def.is_stateful && !known_state)) {
+      return false;
+    }
+    double bytes = 0;
+    bool known = true;
+    const auto add = [&](absl::Span<const ValueId> values) {
+      for (const ValueId v : values) {
+        const ProgramValue& value = p.values[v];
+        if (value.dtype == DType::kResource) continue;
+        known &= IsPlain(value.dtype) && value.shape.fully_known();
+        if (!known) return;
+        bytes += static_cast<double>(value.shape.num_elements()) *
+                 static_cast<double>(DTypeSize(value.dtype));
+      }
+    };
+    add(call.inputs);
+    add(call.outputs);
+    if (!known) return false;
+    ns += std::max(WorkOf(p, call).ns, bytes * kByteNs);
+  }
+  return ns < kWorthThreadNs;
+}
 
 }  // namespace headrace

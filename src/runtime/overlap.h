@@ -37,4 +37,9 @@ struct Overlap {
 // calls into the order of the blocks. Kernels must be bound.
 Overlap FindOverlap(Program& p);
 
+// Whether a run ends before it would be worth another thread, and never waits:
+// calls take known shapes of plain types, and nothing but variables and ends of
+// edges has state. Kernels must be bound.
+bool EndsSoon(const Program& p);
+
 }  // namespace headrace

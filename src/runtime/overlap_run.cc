@@ -1,4 +1,6 @@
 // How a plan goes on while steps of it wait.
+#include <map>
+#include <memory>
 #include <queue>
 
 #include "base/cancellation.h"
@@ -79,17 +81,24 @@ class Executable::OverlapRun {
   bool Try(int i) {
     Status s;
     {
-      const WaitRefusal refused;
+      const WaitRefusal refused(&places_[i]);
       s = Timed(i);
     }
     if (IsWouldWait(s)) return false;
+    places_.erase(i);
     End(i, std::move(s));
     return true;
   }
 
-  // Step i, which would wait, is tried again when its kernel says so; false
-  // where that cannot tell.
+  // Step i, which would wait, is tried again when its place or its kernel says
+  // so; false where nobody can tell.
   bool Await(int i) {
+    if (const auto place = places_[i]) {
+      waiting_.Await(i, [&](std::function<void()> ready) {
+        place->Await(std::move(ready));
+      });
+      return true;
+    }
     auto* kernel = dynamic_cast<AwaitingKernel*>(e_.steps_[i].kernel);
     if (kernel == nullptr) return false;
     waiting_.Await(i, [&](std::function<void()> ready) {
@@ -146,6 +155,8 @@ class Executable::OverlapRun {
   std::vector<int> left_;       // per block: what it still needs
   std::vector<int> readers_;    // per shared value: those still to run
   std::priority_queue<int, std::vector<int>, std::greater<>> ready_;
+  // Of steps that wait without a thread: given up with the run.
+  std::map<int, std::shared_ptr<WaitingPlace>> places_;
   WaitingSteps waiting_;  // the last to be made: its steps use the others
 };
 

@@ -1,5 +1,6 @@
 #include "bind/cluster/cluster.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -26,6 +27,8 @@ namespace {
 using distributed::ClientSession;
 using distributed::Server;
 using distributed::StepRequest;
+using distributed::StepResult;
+using distributed::StepsTogether;
 
 template <typename Message>
 Message Parsed(const nb::bytes& bytes) {
@@ -57,6 +60,48 @@ nb::object ArrayOf(Tensor t) {
   if (array == nullptr) nb::raise_python_error();
   return nb::steal(array);
 }
+
+nb::list Arrays(std::vector<Tensor> tensors) {
+  nb::list out;
+  for (Tensor& t : tensors) out.append(ArrayOf(std::move(t)));
+  return out;
+}
+
+// Steps under way that were sent together.
+class ClusterSteps {
+ public:
+  explicit ClusterSteps(std::unique_ptr<StepsTogether> steps)
+      : steps_(std::move(steps)) {}
+
+  // Whether all have ended, within so many seconds.
+  bool Wait(double seconds) {
+    return RunUnlocked([&] { return steps_->Wait(MillisecondsOf(seconds)); });
+  }
+  // Lists of arrays of further steps that ended well, in their order.
+  nb::list Take() {
+    nb::list out;
+    for (StepResult& r : RunUnlocked([&] { return steps_->Take(); })) {
+      failed_ = std::move(r.status);
+      if (failed_.ok()) out.append(Arrays(std::move(r.fetched)));
+    }
+    return out;
+  }
+  // Raises the error of the step behind those that were taken, or of the call;
+  // without one no other step was begun. When all have ended and are taken.
+  void Check() const {
+    if (!failed_.ok()) ThrowStatus(failed_);
+    if (const Status s = steps_->end(); !s.ok()) ThrowStatus(s);
+  }
+  // How many have begun, of which there will be no more; None where the master
+  // does not know of the call.
+  std::optional<size_t> GiveBack() {
+    return RunUnlocked([&] { return steps_->GiveBack(); });
+  }
+
+ private:
+  const std::unique_ptr<StepsTogether> steps_;
+  Status failed_;
+};
 
 // A session of a server's, with SessionCore's face.
 class ClusterSessionCore {
@@ -92,6 +137,21 @@ class ClusterSessionCore {
     RunUnlocked(
         [&] { return session_->Run(std::move(request), &fetched, &metadata); });
     return nb::make_tuple(Arrays(std::move(fetched)), Written(metadata));
+  }
+
+  // run_together([(fetches, targets, feeds, values), ...], within):
+  // ClusterSteps of which none but the first begins later than that many
+  // seconds.
+  std::unique_ptr<ClusterSteps> RunTogether(nb::sequence steps, double within) {
+    std::vector<StepRequest> requests;
+    for (nb::handle step : steps) {
+      requests.push_back(RequestOf(step[0], step[1], step[2],
+                                   std::optional<nb::handle>(step[3])));
+    }
+    const auto until = std::chrono::duration_cast<std::chrono::microseconds>(
+        std::chrono::duration<double>(std::clamp(within, 0.0, 1.0)));
+    return std::make_unique<ClusterSteps>(RunUnlocked(
+        [&] { return session_->RunTogether(std::move(requests), until); }));
   }
 
   std::string SetUp(nb::sequence fetches, nb::sequence targets,
@@ -172,12 +232,6 @@ class ClusterSessionCore {
       throw nb::value_error("a tensor of another graph");
     }
     return v;
-  }
-
-  static nb::list Arrays(std::vector<Tensor> tensors) {
-    nb::list out;
-    for (Tensor& t : tensors) out.append(ArrayOf(std::move(t)));
-    return out;
   }
 
   const std::shared_ptr<Graph> graph_;
@@ -269,9 +323,15 @@ void ResetCluster(const std::string& target,
 }  // namespace
 
 void AddCluster(nb::module_& m) {
+  nb::class_<ClusterSteps>(m, "ClusterSteps")
+      .def("wait", &ClusterSteps::Wait)
+      .def("take", &ClusterSteps::Take)
+      .def("give_back", &ClusterSteps::GiveBack)
+      .def("check", &ClusterSteps::Check);
   nb::class_<ClusterSessionCore>(m, "ClusterSessionCore")
       .def(nb::init<PyGraph&, const std::string&, const nb::bytes&>())
       .def("run", &ClusterSessionCore::Run)
+      .def("run_together", &ClusterSessionCore::RunTogether)
       .def("partial_run_setup", &ClusterSessionCore::SetUp)
       .def("partial_run", &ClusterSessionCore::RunPart)
       .def("devices", &ClusterSessionCore::Devices)

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "distributed/master/many_steps.h"
 #include "distributed/master/master_session.h"
 
 namespace headrace::distributed {
@@ -33,6 +34,7 @@ class Master {
   void Stop();
 
   RequestIds requests;
+  ManyStepsCalls many_steps;
 
  private:
   std::vector<std::shared_ptr<MasterSession>> TakeAll();

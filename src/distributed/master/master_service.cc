@@ -1,12 +1,18 @@
 #include "distributed/master/master_service.h"
 
+#include <algorithm>
+
 #include "distributed/service.h"
+#include "distributed/wire/methods.h"
 #include "tensor/tensor_proto.h"
 
 namespace headrace::distributed {
 namespace {
 
 using namespace tensorflow;  // NOLINT: the messages of the service
+
+// For how long a call of RunSteps begins steps, at most.
+constexpr int64_t kLongestRowUs = 1'000'000;
 
 StatusOr<StepRequest> StepOf(const RunStepRequest& request) {
   StepRequest step;
@@ -20,21 +26,17 @@ StatusOr<StepRequest> StepOf(const RunStepRequest& request) {
   return step;
 }
 
-Status RunStep(Master& master, const RunStepRequest& request,
-               RunStepResponse* response) {
-  HR_RETURN_IF_ERROR(
-      master.requests.Track(request.request_id(), "RunStep (Master)", request));
-  HR_ASSIGN_OR_RETURN(const auto session,
-                      master.Find(request.session_handle()));
+Status RunStepOf(MasterSession& session, const RunStepRequest& request,
+                 RunStepResponse* response) {
   HR_ASSIGN_OR_RETURN(StepRequest step, StepOf(request));
   const std::vector<std::string> names = step.fetches;
   std::vector<Tensor> fetched;
   if (request.partial_run_handle().empty()) {
     HR_RETURN_IF_ERROR(
-        session->Run(std::move(step), &fetched, response->mutable_metadata()));
+        session.Run(std::move(step), &fetched, response->mutable_metadata()));
   } else {
-    HR_RETURN_IF_ERROR(session->RunPart(request.partial_run_handle(),
-                                        std::move(step), &fetched));
+    HR_RETURN_IF_ERROR(session.RunPart(request.partial_run_handle(),
+                                       std::move(step), &fetched));
   }
   for (size_t i = 0; i < names.size(); ++i) {
     auto* named = response->add_tensor();
@@ -44,14 +46,83 @@ Status RunStep(Master& master, const RunStepRequest& request,
   return OkStatus();
 }
 
+Status RunStep(Master& master, const RunStepRequest& request,
+               RunStepResponse* response) {
+  HR_RETURN_IF_ERROR(
+      master.requests.Track(request.request_id(), "RunStep (Master)", request));
+  HR_ASSIGN_OR_RETURN(const auto session,
+                      master.Find(request.session_handle()));
+  return RunStepOf(*session, request, response);
+}
+
+// An error in the place of an answer.
+void Say(const Status& s, RunStepResponse* response) {
+  response->Clear();
+  response->set_status_code(static_cast<error::Code>(s.code()));
+  response->set_status_error_message(std::string(s.message()));
+}
+
 Status RunStepOrSay(Master& master, const RunStepRequest& request,
                     RunStepResponse* response) {
   const Status s = RunStep(master, request, response);
   if (s.ok() || !request.store_errors_in_response_body()) return s;
-  response->Clear();
-  response->set_status_code(static_cast<error::Code>(s.code()));
-  response->set_status_error_message(std::string(s.message()));
+  Say(s, response);
   return OkStatus();
+}
+
+Status BeginSteps(Master& master, const RunStepsRequest& request,
+                  const std::shared_ptr<ManySteps>& steps) {
+  if (request.request_id() == 0 || request.step().empty()) {
+    return InvalidArgument("RunSteps is for one step or more, under a number");
+  }
+  for (const RunStepRequest& step : request.step()) {
+    if (step.partial_run_handle().empty()) continue;
+    return InvalidArgument("RunSteps is for whole steps, and not for part of ",
+                           step.partial_run_handle());
+  }
+  HR_RETURN_IF_ERROR(master.requests.Track(request.request_id(),
+                                           "RunSteps (Master)", request));
+  return master.many_steps.Add(request.request_id(), steps);
+}
+
+Status RunAll(Master& master, const RunStepsRequest& request,
+              ManySteps& steps) {
+  HR_ASSIGN_OR_RETURN(const auto session,
+                      master.Find(request.session_handle()));
+  for (const RunStepRequest& step : request.step()) {
+    HR_RETURN_IF_ERROR(CheckStop());
+    if (!steps.Begin()) break;
+    RunStepResponse done;
+    const Status s = RunStepOf(*session, step, &done);
+    if (!s.ok()) Say(s, &done);
+    steps.End(std::move(done));
+  }
+  return OkStatus();
+}
+
+void RunSteps(const std::shared_ptr<Master>& master,
+              const std::shared_ptr<ServerCall>& call, const Bytes& bytes) {
+  const auto request = std::make_shared<RunStepsRequest>();
+  Status s = ReadMessage(bytes, request.get());
+  const std::chrono::microseconds within(
+      std::clamp<int64_t>(request->begin_within_us(), 0, kLongestRowUs));
+  const auto steps = std::make_shared<ManySteps>(call, request->step_size(),
+                                                 Clock::now() + within);
+  if (s.ok()) s = BeginSteps(*master, *request, steps);
+  if (!s.ok()) return call->Finish(AnswerOf(s));
+  const auto token = std::make_shared<CancellationToken>();
+  call->OnCancel([token] { token->Cancel(); });
+  const Status begun =
+      RunWhereItMayWait(*call, [master, request, steps, token] {
+        const StopScope stop(token.get());
+        const Status ran = Guarded(
+            "a method", [&] { return RunAll(*master, *request, *steps); });
+        master->many_steps.Remove(request->request_id());
+        steps->Finish(ran);
+      });
+  if (begun.ok()) return;
+  master->many_steps.Remove(request->request_id());
+  steps->Finish(begun);
 }
 
 Status SetUp(Master& master, const PartialRunSetupRequest& request,
@@ -227,11 +298,20 @@ Status CallMaster(const std::shared_ptr<Master>& master, StringView method,
   return it->second.call(request, deadline, response);
 }
 
-std::map<std::string, Method> MasterMethods(std::shared_ptr<Master> master) {
+std::map<std::string, Method> MasterMethods(std::shared_ptr<Master> m) {
   std::map<std::string, Method> methods;
-  for (auto& [name, entry] : TableOf(master)) {
+  for (auto& [name, entry] : TableOf(m)) {
     methods[absl::StrCat(kMasterService, name)] = std::move(entry.method);
   }
+  methods[master::kRunSteps.path] = [m](const std::shared_ptr<ServerCall>& call,
+                                        const Bytes& bytes) {
+    RunSteps(m, call, bytes);
+  };
+  methods[master::kGiveBackSteps.path] =
+      AtOnce<GiveBackStepsRequest, GiveBackStepsResponse>(
+          [m](const GiveBackStepsRequest& in, GiveBackStepsResponse* out) {
+            return m->many_steps.GiveBack(in, out);
+          });
   return methods;
 }
 

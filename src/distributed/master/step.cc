@@ -91,7 +91,9 @@ void Step::StartAndTake(StepPart& part, std::shared_ptr<ManyTaker> taker,
               options, [&part, taker](const Answer& answer) {
                 const auto code = static_cast<absl::StatusCode>(answer.code);
                 part.has_answered = code != absl::StatusCode::kCancelled;
-                return taker->End(From(part.task->name, StatusOf(answer)));
+                if (answer.ok()) return taker->End(answer);
+                const Status s = From(part.task->name, StatusOf(answer));
+                return taker->End(AnswerOf(s));
               });
 }
 

@@ -1,6 +1,5 @@
 #include "distributed/task/client.h"
 
-#include <map>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -9,7 +8,6 @@
 #include "distributed/messages.h"
 #include "distributed/task/server.h"
 #include "graph/export.h"
-#include "tensor/tensor_proto.h"
 
 namespace headrace::distributed {
 namespace {
@@ -38,18 +36,9 @@ class RemoteStub : public MasterStub {
   Status Run(const std::string& session, const std::string& partial_run,
              StepRequest r, std::vector<Tensor>* fetched,
              tensorflow::RunMetadata* metadata) override {
-    tensorflow::RunStepRequest request;
-    request.set_session_handle(session);
-    request.set_partial_run_handle(partial_run);
+    HR_ASSIGN_OR_RETURN(tensorflow::RunStepRequest request,
+                        RunStepMessage(session, partial_run, r));
     request.set_request_id(NewRequestId());
-    for (const auto& [name, tensor] : r.feeds) {
-      auto* named = request.add_feed();
-      named->set_name(name);
-      HR_RETURN_IF_ERROR(TensorToProto(tensor, named->mutable_tensor()));
-    }
-    for (const std::string& f : r.fetches) request.add_fetch(f);
-    for (const std::string& t : r.targets) request.add_target(t);
-    *request.mutable_options() = r.options;
     // Servers of TensorFlow leave it to the caller; ours say what was waited
     // for, when the time has come.
     CallOptions options;
@@ -61,36 +50,18 @@ class RemoteStub : public MasterStub {
     HR_RETURN_IF_ERROR(CallAndWait(*channel_,
                                    absl::StrCat(kMasterService, "RunStep"),
                                    request, &response, options));
-    if (response.status_code() != 0) {
-      return Status(static_cast<absl::StatusCode>(response.status_code()),
-                    response.status_error_message());
-    }
-    HR_RETURN_IF_ERROR(ReadFetched(response, r.fetches, fetched));
+    HR_RETURN_IF_ERROR(ReadStep(response, r.fetches, fetched));
     if (metadata) *metadata = std::move(*response.mutable_metadata());
     return OkStatus();
   }
 
- private:
-  // By their names: TensorFlow's masters answer in an order of their own.
-  static Status ReadFetched(const tensorflow::RunStepResponse& response,
-                            const std::vector<std::string>& fetches,
-                            std::vector<Tensor>* fetched) {
-    std::map<StringView, const tensorflow::TensorProto*> named;
-    for (const auto& t : response.tensor()) named[t.name()] = &t.tensor();
-    fetched->clear();
-    for (const std::string& fetch : fetches) {
-      const auto it = named.find(fetch);
-      if (it == named.end()) {
-        return Internal("the master answered ", response.tensor_size(),
-                        " tensors to ", fetches.size(), " fetches, and not ",
-                        fetch);
-      }
-      HR_ASSIGN_OR_RETURN(Tensor t, TensorFromProto(*it->second));
-      fetched->push_back(std::move(t));
-    }
-    return OkStatus();
+  StatusOr<std::unique_ptr<StepsTogether>> RunTogether(
+      const std::string& session, const std::vector<StepRequest>& steps,
+      std::chrono::microseconds within) override {
+    return StepsTogether::Start(channel_, session, steps, within);
   }
 
+ private:
   const std::shared_ptr<Channel> channel_;
 };
 
@@ -114,6 +85,13 @@ class LocalStub : public MasterStub {
       return found->RunPart(partial_run, std::move(r), fetched);
     }
     return found->Run(std::move(r), fetched, metadata);
+  }
+
+  StatusOr<std::unique_ptr<StepsTogether>> RunTogether(
+      const std::string&, const std::vector<StepRequest>&,
+      std::chrono::microseconds) override {
+    return Unimplemented(
+        "steps in one call, within a process where calls cost nothing");
   }
 
  private:
@@ -216,6 +194,17 @@ Status ClientSession::Run(StepRequest request, std::vector<Tensor>* fetched,
     request.options.set_timeout_in_ms(config_.operation_timeout_in_ms());
   }
   return master_->Run(handle, "", std::move(request), fetched, metadata);
+}
+
+StatusOr<std::unique_ptr<StepsTogether>> ClientSession::RunTogether(
+    std::vector<StepRequest> steps, std::chrono::microseconds within) {
+  HR_ASSIGN_OR_RETURN(const std::string handle, Handle());
+  for (StepRequest& step : steps) {
+    if (step.options.timeout_in_ms() <= 0) {
+      step.options.set_timeout_in_ms(config_.operation_timeout_in_ms());
+    }
+  }
+  return master_->RunTogether(handle, steps, within);
 }
 
 StatusOr<std::string> ClientSession::SetUpPartialRun(

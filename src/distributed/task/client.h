@@ -1,12 +1,14 @@
 // A session of a cluster's master, as a client holds it.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "distributed/cluster.h"
 #include "distributed/master/master_session.h"
+#include "distributed/task/steps_together.h"
 #include "graph/graph.h"
 
 namespace headrace::distributed {
@@ -30,6 +32,11 @@ class MasterStub {
   virtual Status Run(const std::string& session, const std::string& partial_run,
                      StepRequest request, std::vector<Tensor>* fetched,
                      tensorflow::RunMetadata* metadata) = 0;
+  // Several, by one call (many_steps.h). Unimplemented within a process;
+  // masters of TensorFlow do not know such calls.
+  virtual StatusOr<std::unique_ptr<StepsTogether>> RunTogether(
+      const std::string& session, const std::vector<StepRequest>& steps,
+      std::chrono::microseconds within) = 0;
 };
 
 // When what a client asks of a master with this configuration has to be done:
@@ -57,6 +64,9 @@ class ClientSession {
   // Extends, and runs. Names are those of the graph.
   Status Run(StepRequest request, std::vector<Tensor>* fetched,
              tensorflow::RunMetadata* metadata);
+  // The same of several, as MasterStub has it.
+  StatusOr<std::unique_ptr<StepsTogether>> RunTogether(
+      std::vector<StepRequest> steps, std::chrono::microseconds within);
   StatusOr<std::string> SetUpPartialRun(
       const tensorflow::PartialRunSetupRequest& request);
   Status RunPart(const std::string& run, StepRequest request,

@@ -39,6 +39,12 @@ HR_METHOD(MakeCallable, kSoon)
 HR_METHOD(RunCallable, kStep)
 HR_METHOD(ReleaseCallable, kAtOnce, true)
 #undef HR_METHOD
+// Ours alone: steps that run one behind the other, in one call, and word that
+// those which are not begun are wanted back (many_steps.h).
+inline constexpr RemoteMethod kRunSteps{"/headrace.MasterService/RunSteps",
+                                        kStep};
+inline constexpr RemoteMethod kGiveBackSteps{
+    "/headrace.MasterService/GiveBackSteps", kAtOnce, true};
 }  // namespace master
 
 namespace worker {

@@ -37,7 +37,7 @@ class ManyPuller : public std::enable_shared_from_this<ManyPuller> {
                       worker::kPullTensors.path, WriteMessage(request), options,
                       [self = shared_from_this()](const Answer& answer) {
                         self->call_.LetGo();
-                        self->taker_->End(StatusOf(answer)).IgnoreError();
+                        self->taker_->End(answer).IgnoreError();
                       }));
   }
   void Cancel() { call_.Cancel(); }
@@ -58,11 +58,12 @@ class ManyGiver : public std::enable_shared_from_this<ManyGiver> {
         request_(std::move(request)),
         left_(request_.rendezvous_key_size()) {}
 
-  // The call ends behind a run, too.
-  void BeginWithRun(std::function<void()> stop) {
+  // The call ends behind a run, too, until which values may be held.
+  void BeginWithRun(bool held, std::function<void()> stop) {
     {
       MutexLock lock(mutex_);
       is_running_ = true;
+      is_held_ = held;
     }
     Begin(std::move(stop));
   }
@@ -72,12 +73,14 @@ class ManyGiver : public std::enable_shared_from_this<ManyGiver> {
   }
   void RunEnded(const Status& s) {
     if (!s.ok()) return Fail(s);
-    bool last;
+    bool last, held;
     int missing;
     {
       MutexLock lock(mutex_);
       if (over_) return;
       is_running_ = false;
+      held = std::exchange(is_held_, false);
+      is_sending_ |= held;
       missing = left_ - static_cast<int>(there_.size());
       last = !is_sending_ && left_ == 0;
     }
@@ -86,6 +89,7 @@ class ManyGiver : public std::enable_shared_from_this<ManyGiver> {
           "the graph ran and sent ", missing, " fewer than the ",
           request_.rendezvous_key_size(), " values that it was asked for"));
     }
+    if (held) return Send();
     if (last) call_->Finish(Answer());
   }
   // `stop` is called where the caller goes away.
@@ -151,7 +155,7 @@ class ManyGiver : public std::enable_shared_from_this<ManyGiver> {
       MutexLock lock(mutex_);
       if (over_) return;
       there_.push_back(std::move(tensor));
-      if (is_sending_) return;
+      if (is_sending_ || is_held_) return;
       is_sending_ = true;
     }
     Send();
@@ -173,14 +177,15 @@ class ManyGiver : public std::enable_shared_from_this<ManyGiver> {
       there_.erase(there_.begin(), end);
       is_sending_ = !taken.empty();
       left_ -= static_cast<int>(count);
-      last = taken.empty() && left_ == 0 && !is_running_;
+      last = left_ == 0 && !is_running_;
     }
-    if (last) return call_->Finish(Answer());
-    if (taken.empty()) return;
+    if (taken.empty() && !last) return;
     GatheredWriter part;
     for (const GatheredTensor& tensor : taken) {
       if (Status s = part.Add(tensor); !s.ok()) return Fail(s);
     }
+    // The last ones go with the answer.
+    if (last) return call_->Finish(AnswerOf(OkStatus(), part.Take()));
     call_->Send(part.Take(), [self = shared_from_this()](bool goes_on) {
       if (goes_on) self->Send();
     });
@@ -193,6 +198,7 @@ class ManyGiver : public std::enable_shared_from_this<ManyGiver> {
   bool over_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_sending_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_running_ ABSL_GUARDED_BY(mutex_) = false;  // what sends the values
+  bool is_held_ ABSL_GUARDED_BY(mutex_) = false;     // until it has ended
   int left_ ABSL_GUARDED_BY(mutex_);                 // that were not sent
   std::vector<GatheredTensor> there_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::function<void()>> forgets_ ABSL_GUARDED_BY(mutex_);
@@ -260,7 +266,9 @@ void ManyTaker::TakeLarge(size_t place) {
   if (ends) end();
 }
 
-Status ManyTaker::End(Status s) {
+Status ManyTaker::End(const Answer& answer) {
+  Status s = StatusOf(answer);
+  if (s.ok() && answer.body.size() > 0) Take(answer.body).IgnoreError();
   if (!broken_.ok()) s = broken_;
   const bool all =
       std::find(is_there_.begin(), is_there_.end(), false) == is_there_.end();
@@ -342,11 +350,12 @@ void AnswerPullMany(const std::shared_ptr<Worker>& worker,
 
 void RunAndGive(const std::shared_ptr<Worker>& worker,
                 const std::shared_ptr<ServerCall>& call,
-                PullTensorsRequest request, std::function<void()> stop,
+                PullTensorsRequest request, bool ends_soon,
+                std::function<void()> stop,
                 const std::function<Status()>& run) {
   const auto giver =
       std::make_shared<ManyGiver>(worker, call, std::move(request));
-  giver->BeginWithRun(std::move(stop));
+  giver->BeginWithRun(ends_soon, std::move(stop));
   if (!giver->over()) giver->RunEnded(run());
 }
 

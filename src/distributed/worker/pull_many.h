@@ -32,9 +32,10 @@ class ManyTaker : public std::enable_shared_from_this<ManyTaker> {
   std::vector<std::string> keys() const;
   // A part, or why it is none: then no further one may come.
   Status Take(const Bytes& part);
-  // `done` is called for those that did not come, with the error, which is `s`
-  // where that is one. OK where all came.
-  Status End(Status s);
+  // What the answer has is the last part. `done` is called for those that did
+  // not come, with the error, which is the answer's where that is one. OK where
+  // all came.
+  Status End(const Answer& answer);
   // Ends the calls for large ones.
   void Cancel();
 
@@ -77,13 +78,14 @@ std::function<void()> PullMany(
 
 // The methods of the side that gives. `run`, which may wait, is the run that
 // sends the values: its error is the call's, and `stop`, which may be called on
-// any thread, ends it.
+// any thread, ends it. Where it ends soon, the values wait for that, and come
+// with the answer.
 void AnswerPullMany(const std::shared_ptr<Worker>& worker,
                     const std::shared_ptr<ServerCall>& call,
                     const Bytes& request);
 void RunAndGive(const std::shared_ptr<Worker>& worker,
                 const std::shared_ptr<ServerCall>& call,
-                PullTensorsRequest request, std::function<void()> stop,
-                const std::function<Status()>& run);
+                PullTensorsRequest request, bool ends_soon,
+                std::function<void()> stop, const std::function<Status()>& run);
 
 }  // namespace headrace::distributed

@@ -37,6 +37,8 @@ class RegisteredGraph {
   // By tasks that send values: none where there are loops, whose keys have
   // numbers of turns.
   const std::vector<ExpectedKeysPtr>& receives() const { return receives_; }
+  // Whether whole runs end at once, and wait for nothing.
+  bool ends_soon() const { return plan_->ends_soon(); }
   // The graph as it was registered.
   const tensorflow::GraphDef& def() const { return def_; }
   const Graph& graph() const { return *graph_; }

@@ -354,6 +354,15 @@ StatusOr<std::shared_ptr<StepRendezvous>> Worker::Meet(
   return rendezvous;
 }
 
+bool Worker::EndsSoon(const tensorflow::RunGraphRequest& request) {
+  if (request.is_partial()) return false;
+  const auto session = SessionOf(request.create_worker_session_called(),
+                                 request.session_handle());
+  if (!session.ok()) return false;
+  const auto graph = GraphOf(**session, request.graph_handle());
+  return graph.ok() && (*graph)->ends_soon();
+}
+
 Status Worker::Run(GraphRun run, GraphRunResult* result) {
   HR_ASSIGN_OR_RETURN(const auto session,
                       SessionOf(run.in_session, run.session));

@@ -85,6 +85,9 @@ class Worker {
   // there. Null where they come by other calls.
   std::shared_ptr<ManyTaker> TakeByRun(const std::string& session, int64_t step,
                                        const ExpectedKeysPtr& expected);
+  // Whether such a run ends at once, and waits for nothing. False where there
+  // is no such graph.
+  bool EndsSoon(const tensorflow::RunGraphRequest& request);
   // On the caller's thread.
   Status Run(GraphRun run, GraphRunResult* result);
   // A session's variables and cluster, for ops that run outside of graphs.

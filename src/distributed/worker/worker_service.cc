@@ -81,14 +81,15 @@ void RunAndPull(const std::shared_ptr<Worker>& worker,
     s = InvalidArgument("RunAndPull is for whole runs without fetches");
   }
   if (!s.ok()) return call->Finish(AnswerOf(s));
-  const Status begun = RunWhereItMayWait(*call, [worker, call, request] {
+  const bool ends_soon = worker->EndsSoon(run);
+  const auto job = [worker, call, request, ends_soon] {
     CallScope scope{call, std::make_shared<CancellationToken>()};
     const StopScope stop(scope.token.get());
     PullTensorsRequest pull;
     pull.set_step_id(request->run().step_id());
     pull.mutable_rendezvous_key()->Swap(request->mutable_rendezvous_key());
     RunAndGive(
-        worker, call, std::move(pull),
+        worker, call, std::move(pull), ends_soon,
         [token = scope.token] { token->Cancel(); },
         [&] {
           return Guarded("a method", [&] {
@@ -96,7 +97,8 @@ void RunAndPull(const std::shared_ptr<Worker>& worker,
             return RunGraph(*worker, scope, request->run(), &response);
           });
         });
-  });
+  };
+  const Status begun = RunWhereItMay(ends_soon, *call, job);
   if (!begun.ok()) call->Finish(AnswerOf(begun));
 }
 
@@ -140,7 +142,8 @@ std::map<std::string, Method> WorkerMethods(std::shared_ptr<Worker> w) {
                       [w](CallScope& scope, const RunGraphRequest& in,
                           RunGraphResponse* out) {
                         return RunGraphOrSay(*w, scope, in, out);
-                      }));
+                      },
+                      [w](const auto& in) { return w->EndsSoon(in); }));
   add("CleanupGraph", AtOnce<CleanupGraphRequest, CleanupGraphResponse>(
                           [w](const CleanupGraphRequest& in, auto*) {
                             w->CleanUp(in.step_id());

@@ -36,18 +36,72 @@ int64_t Accumulator::dropped() const {
   return dropped_;
 }
 
-void Accumulator::SetGlobalStep(int64_t step) {
-  MutexLock lock(mutex_);
-  global_step_ = step;
+class Accumulator::Place : public WaitingPlace {
+ public:
+  Place(std::shared_ptr<Accumulator> of, std::function<bool()> holds)
+      : holds(std::move(holds)), of_(std::move(of)) {}
+  ~Place() override {
+    MutexLock lock(of_->mutex_);
+    std::erase(of_->places_, this);
+  }
+  void Await(std::function<void()> to_call) override {
+    {
+      MutexLock lock(of_->mutex_);
+      if (!holds()) {
+        ready = std::move(to_call);
+        return;
+      }
+    }
+    to_call();
+  }
+
+  const std::function<bool()> holds;
+  std::function<void()> ready;
+
+ private:
+  const std::shared_ptr<Accumulator> of_;
+};
+
+Status Accumulator::AwaitThat(std::function<bool()> holds) {
+  while (!holds()) {
+    if (auto* const left = WaitRefusal::Place()) {
+      if (*left) return WouldWait();  // it is still the same
+      auto made = std::make_shared<Place>(shared_from_this(), std::move(holds));
+      places_.push_back(made.get());
+      *left = std::move(made);
+      return WouldWait();
+    }
+    HR_RETURN_IF_ERROR(AwaitChange(mutex_, changed_));
+  }
+  return OkStatus();
+}
+
+void Accumulator::TellWhoWaits() {
+  std::vector<std::function<void()>> told;
+  {
+    MutexLock lock(mutex_);
+    for (Place* place : places_) {
+      if (!place->ready || !place->holds()) continue;
+      told.push_back(std::exchange(place->ready, nullptr));
+    }
+  }
   changed_.NotifyAll();
+  for (const auto& ready : told) ready();
+}
+
+void Accumulator::SetGlobalStep(int64_t step) {
+  {
+    MutexLock lock(mutex_);
+    global_step_ = step;
+  }
+  TellWhoWaits();
 }
 
 Status Accumulator::AwaitEnd(int64_t local_step) {
   MutexLock lock(mutex_);
-  while (local_step == global_step_) {
-    HR_RETURN_IF_ERROR(AwaitChange(mutex_, changed_));
-  }
-  return OkStatus();
+  return AwaitThat([this, local_step]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return local_step != global_step_;
+  });
 }
 
 Status DenseAccumulator::Add(int64_t local_step, const Tensor& gradient) {

@@ -2,7 +2,9 @@
 // of TensorFlow 1 waits for.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,8 +17,10 @@ namespace headrace {
 
 // Adds up gradients of one time step; those of older steps are dropped. A
 // subclass knows how they look. Thread-safe. Calls that wait end with
-// CheckStop.
-class Accumulator : public Resource {
+// CheckStop; where waiting is refused (WaitRefusal) they end with WouldWait,
+// and are told when to try again where a place may be left.
+class Accumulator : public Resource,
+                    public std::enable_shared_from_this<Accumulator> {
  public:
   Accumulator(std::string name, DType dtype, Shape shape, bool mean)
       : name_(std::move(name)),
@@ -47,7 +51,7 @@ class Accumulator : public Resource {
       HR_RETURN_IF_ERROR(add());
       ++count_;
     }
-    changed_.NotifyAll();  // who is woken within the lock waits once more
+    TellWhoWaits();
     return OkStatus();
   }
   // Waits for `required` gradients, calls take() with the lock held and begins
@@ -56,14 +60,15 @@ class Accumulator : public Resource {
   Status TakeWhenEnough(int64_t required, Take&& take) {
     {
       MutexLock lock(mutex_);
-      while (count_ < required) {
-        HR_RETURN_IF_ERROR(AwaitChange(mutex_, changed_));
-      }
+      HR_RETURN_IF_ERROR(
+          AwaitThat([this, required]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+            return count_ >= required;
+          }));
       HR_RETURN_IF_ERROR(take());
       count_ = 0;
       ++global_step_;
     }
-    changed_.NotifyAll();
+    TellWhoWaits();
     return OkStatus();
   }
   int64_t counted() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -75,11 +80,21 @@ class Accumulator : public Resource {
   mutable Mutex mutex_;
 
  private:
+  // A call that left its place until this holds, which is asked with the lock.
+  class Place;
+  // Waits until it holds, as CheckStop allows.
+  Status AwaitThat(std::function<bool()> holds)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Behind a change, without the lock: who is woken within it waits for it once
+  // more.
+  void TellWhoWaits() ABSL_LOCKS_EXCLUDED(mutex_);
+
   const std::string name_;
   const DType dtype_;
   const Shape shape_;
   const bool mean_;
   CondVar changed_;
+  std::vector<Place*> places_ ABSL_GUARDED_BY(mutex_);
   int64_t count_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t global_step_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -18,6 +18,9 @@ StatusOr<std::shared_ptr<TupleQueue>> QueueOf(const KernelContext& c) {
 template <bool kMany>
 Status Enqueue(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(auto queue, QueueOf(c));
+  if (WaitingPlace* const place = WaitRefusal::Left()) {
+    return queue->GoOnEnqueuing(*place);
+  }
   Tuple tuple;
   for (int i = 1; i < c.num_inputs(); ++i) tuple.push_back(c.input(i));
   HR_RETURN_IF_ERROR(queue->CheckTuple(tuple, kMany));
@@ -44,11 +47,10 @@ OpBuilder EnqueueOp(const char* name) {
       .Attr("Tcomponents: list(type) >= 1")
       .Attr("timeout_ms: int = -1")
       .Doc("Adds tuples to a queue, when there is room.")
-      .Traits({kMayWait})
+      .Traits({kMayWait, kMayBeTried})
       .Stateful()
       .Shape(NoOutputs)
       .Cpu(ComputeOwn<Enqueue<kMany>>);  // it keeps what it takes
-  if (!kMany) b.Traits({kMayBeTried});   // of many some may be in by then
   return b;
 }
 const OpRegistrar enqueue = EnqueueOp<false>("QueueEnqueueV2");
@@ -144,8 +146,10 @@ Status Dequeue(KernelContext& c) {
           "specified shapes.");
     }
   }
+  WaitingPlace* const place = WaitRefusal::Left();
   HR_ASSIGN_OR_RETURN(std::vector<Tuple> tuples,
-                      queue->Dequeue(n, take == Take::kUpTo));
+                      place ? queue->GoOnDequeuing(*place)
+                            : queue->Dequeue(n, take == Take::kUpTo));
   for (int i = 0; i < c.num_outputs(); ++i) {
     if (take == Take::kOne)
       c.set_output(i, std::move(tuples[0][i]));

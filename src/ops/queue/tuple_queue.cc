@@ -1,28 +1,56 @@
 #include "ops/queue/tuple_queue.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ops/queue/await_change.h"
 
 namespace headrace {
-namespace {
-
-// A call's place in the line of its kind, unless it was served before.
 template <typename Call>
-class Turn {
+class TupleQueue::Place : public WaitingPlace {
  public:
-  Turn(std::deque<Call*>* line, Call* call) : line_(line), call_(call) {
-    line_->push_back(call_);
+  Place(std::shared_ptr<TupleQueue> queue, Call made)
+      : call(std::move(made)), queue_(std::move(queue)) {}
+  ~Place() override {
+    const Change change(*queue_);
+    queue_->Leave(call);
   }
-  ~Turn() { std::erase(*line_, call_); }
-  Turn(const Turn&) = delete;
+  void Await(std::function<void()> ready) override {
+    {
+      MutexLock lock(queue_->mutex_);
+      if (!queue_->IsOver(call)) {
+        call.ready = std::move(ready);
+        return;
+      }
+    }
+    ready();
+  }
+
+  Call call;
 
  private:
-  std::deque<Call*>* const line_;
-  Call* const call_;
+  const std::shared_ptr<TupleQueue> queue_;
 };
 
-}  // namespace
+class ABSL_SCOPED_LOCKABLE TupleQueue::Change {
+ public:
+  explicit Change(TupleQueue& queue) ABSL_EXCLUSIVE_LOCK_FUNCTION(queue.mutex_)
+      : queue_(queue) {
+    queue_.mutex_.lock();
+  }
+  ~Change() ABSL_UNLOCK_FUNCTION() {
+    queue_.FindTold();
+    const bool changed = std::exchange(queue_.has_changed_, false);
+    const auto told = std::exchange(queue_.told_, {});
+    queue_.mutex_.unlock();
+    if (changed) queue_.changed_.NotifyAll();
+    for (const auto& ready : told) ready();
+  }
+  Change(const Change&) = delete;
+
+ private:
+  TupleQueue& queue_;
+};
 
 TupleQueue::TupleQueue(StringView kind, std::string name,
                        std::vector<DType> types, std::vector<Shape> shapes,
@@ -71,62 +99,140 @@ Status TupleQueue::CheckTuple(absl::Span<const Tensor> tuple, bool many) const {
   return OkStatus();
 }
 
-Status TupleQueue::Enqueue(std::vector<Tuple> tuples) {
-  MutexLock lock(mutex_);
-  if (closed_) return Cancelled(Named(), " is closed.");
-  if (WaitingRefused() && (!putting_.empty() || IsFull())) return WouldWait();
-  Putting call{std::move(tuples)};
-  const Turn<Putting> turn(&putting_, &call);
-  return AwaitPut(call);
+void TupleQueue::FindTold() {
+  const auto tell = [&](auto* call) {
+    if (call->ready) told_.push_back(std::exchange(call->ready, nullptr));
+  };
+  if (cancelled_) {
+    for (Putting* call : putting_) tell(call);
+  }
+  if (!taking_.empty() && Ended()) tell(taking_.front());
 }
 
-Status TupleQueue::AwaitPut(const Putting& call) {
-  Flush();
-  while (!call.done()) {
-    if (cancelled_) return Cancelled(Named(), " is closed.");
+bool TupleQueue::TellChanges() {
+  FindTold();
+  if (!has_changed_ && told_.empty()) return false;
+  const bool changed = std::exchange(has_changed_, false);
+  const auto told = std::exchange(told_, {});
+  MutexUnlock open(mutex_);
+  if (changed) changed_.NotifyAll();
+  for (const auto& ready : told) ready();
+  return true;
+}
+
+template <typename Call>
+Status TupleQueue::AwaitEndOf(Call& call) {
+  while (true) {
+    Flush();  // the queue may have been closed, or a call before have gone
+    if (IsOver(call)) return OkStatus();
+    if (TellChanges()) continue;
     const Status s = AwaitChange(mutex_, changed_);
-    // What came in meanwhile is in: an error would have it put in again.
-    if (!s.ok() && !call.done()) return s;
+    if (s.ok()) continue;
+    // What came in meanwhile is in: an error would have it put in again. What
+    // was taken meanwhile goes back.
+    if (std::is_same_v<Call, Taking> || !call.done()) return s;
   }
-  return OkStatus();
+}
+
+Status TupleQueue::ResultOf(const Putting& call) {
+  if (call.done()) return OkStatus();
+  return Cancelled(Named(), " is closed.");
+}
+
+StatusOr<std::vector<Tuple>> TupleQueue::ResultOf(Taking& call) {
+  if (call.done() || (call.up_to && !call.taken.empty())) {
+    return std::exchange(call.taken, {});
+  }
+  Leave(call);
+  return OutOfRange(Named(),
+                    " is closed and has insufficient elements (requested ",
+                    call.n, ", current size ", held(), ")");
+}
+
+void TupleQueue::Leave(Putting& call) {
+  // It may be another one's turn.
+  has_changed_ |= std::erase(putting_, &call) > 0;
+  Flush();
+}
+
+void TupleQueue::Leave(Taking& call) {
+  const auto give_back = [&](std::vector<Tuple>& taken)
+                             ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                               for (; !taken.empty(); taken.pop_back())
+                                 PutBack(std::move(taken.back()));
+                             };
+  has_changed_ |= std::erase(taking_, &call) > 0 || !call.taken.empty();
+  // What the next one has by now came behind that.
+  if (!call.taken.empty() && !taking_.empty()) {
+    give_back(taking_.front()->taken);
+  }
+  give_back(call.taken);
+  Flush();
+}
+
+Status TupleQueue::Enqueue(std::vector<Tuple> tuples) {
+  const Change change(*this);
+  if (closed_) return Cancelled(Named(), " is closed.");
+  const auto count = static_cast<int64_t>(tuples.size());
+  const bool fits =
+      putting_.empty() && (capacity_ < 0 || held() + count <= capacity_);
+  if (WaitingRefused() && !fits) {
+    auto* const left = WaitRefusal::Place();
+    if (left == nullptr) return WouldWait();
+    auto made = std::make_shared<Place<Putting>>(shared_from_this(),
+                                                 Putting{std::move(tuples)});
+    putting_.push_back(&made->call);
+    *left = std::move(made);
+    Flush();  // of many some may fit
+    return WouldWait();
+  }
+  Putting call{std::move(tuples)};
+  putting_.push_back(&call);
+  const Status s = AwaitEndOf(call);
+  Leave(call);
+  return s.ok() ? ResultOf(call) : s;
+}
+
+Status TupleQueue::GoOnEnqueuing(WaitingPlace& place) {
+  auto& call = dynamic_cast<Place<Putting>&>(place).call;
+  const Change change(*this);
+  Flush();
+  return IsOver(call) ? ResultOf(call) : WouldWait();
 }
 
 StatusOr<std::vector<Tuple>> TupleQueue::Dequeue(int64_t n, bool up_to) {
-  MutexLock lock(mutex_);
+  const Change change(*this);
   if (WaitingRefused() && !Ended() && (!taking_.empty() || Givable() < n)) {
+    auto* const left = WaitRefusal::Place();
+    if (left == nullptr) return WouldWait();
+    auto made =
+        std::make_shared<Place<Taking>>(shared_from_this(), Taking{n, up_to});
+    taking_.push_back(&made->call);
+    *left = std::move(made);
+    Flush();  // what is there is taken, so that others may put in more
     return WouldWait();
   }
-  Taking call{n, {}};
-  Status s;
-  {
-    const Turn<Taking> turn(&taking_, &call);
-    s = AwaitTaken(call, up_to);
+  Taking call{n, up_to};
+  taking_.push_back(&call);
+  if (const Status s = AwaitEndOf(call); !s.ok()) {
+    Leave(call);
+    return s;
   }
-  if (s.ok()) {
-    Flush();  // for those behind, whose turn it is
-    return std::move(call.taken);
-  }
-  std::vector<Tuple>& taken = call.taken;
-  for (; !taken.empty(); taken.pop_back()) PutBack(std::move(taken.back()));
-  Flush();
-  changed_.NotifyAll();
-  if (!absl::IsOutOfRange(s)) return s;
-  return OutOfRange(Named(),
-                    " is closed and has insufficient elements (requested ", n,
-                    ", current size ", held(), ")");
+  auto result = ResultOf(call);
+  std::erase(taking_, &call);
+  Flush();  // for those behind, whose turn it is
+  return result;
 }
 
-// OutOfRange where fewer will come.
-Status TupleQueue::AwaitTaken(const Taking& call, bool up_to) {
+StatusOr<std::vector<Tuple>> TupleQueue::GoOnDequeuing(WaitingPlace& place) {
+  auto& call = dynamic_cast<Place<Taking>&>(place).call;
+  const Change change(*this);
   Flush();
-  while (!call.done()) {
-    if (taking_.front() == &call && Ended()) {
-      return up_to && !call.taken.empty() ? OkStatus() : OutOfRange("too few");
-    }
-    HR_RETURN_IF_ERROR(AwaitChange(mutex_, changed_));
-    Flush();  // the queue may have been closed, or a call before have gone
-  }
-  return OkStatus();
+  if (!IsOver(call)) return WouldWait();
+  auto result = ResultOf(call);
+  std::erase(taking_, &call);
+  Flush();
+  return result;
 }
 
 void TupleQueue::Flush() {
@@ -140,6 +246,7 @@ void TupleQueue::Flush() {
         more = true;
       }
       if (!call->done()) break;
+      if (call->ready) told_.push_back(std::exchange(call->ready, nullptr));
       putting_.pop_front();
     }
     while (!taking_.empty()) {
@@ -149,18 +256,19 @@ void TupleQueue::Flush() {
         more = true;
       }
       if (!call->done()) break;
+      if (call->ready) told_.push_back(std::exchange(call->ready, nullptr));
       taking_.pop_front();
     }
     any = any || more;
   }
-  if (any) changed_.NotifyAll();
+  has_changed_ |= any;
 }
 
 void TupleQueue::Close(bool cancel_pending) {
-  MutexLock lock(mutex_);
+  const Change change(*this);
   closed_ = true;
   cancelled_ |= cancel_pending;
-  changed_.NotifyAll();
+  has_changed_ = true;
 }
 
 bool TupleQueue::closed() const {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <deque>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,14 +11,19 @@
 #include "base/mutex.h"
 #include "op/op.h"
 #include "op/resource.h"
+#include "op/waiting.h"
 
 namespace headrace {
 
 using Tuple = std::vector<Tensor>;
 
 // A queue of at most `capacity` tuples (negative: any number); a subclass says
-// which tuple is next. Thread-safe. Calls that wait end with CheckStop.
-class TupleQueue : public Resource {
+// which tuple is next. Thread-safe. Calls that wait end with CheckStop; where
+// waiting is refused (WaitRefusal) they end with WouldWait, and keep their
+// place in line where that may be left: GoOn is then the call that is tried
+// again.
+class TupleQueue : public Resource,
+                   public std::enable_shared_from_this<TupleQueue> {
  public:
   // `kind` ("FIFOQueue") and `name` are for messages.
   TupleQueue(StringView kind, std::string name, std::vector<DType> types,
@@ -39,6 +46,9 @@ class TupleQueue : public Resource {
   // OutOfRange, or, with `up_to` and at least one, those. What was taken is put
   // back where the call fails.
   StatusOr<std::vector<Tuple>> Dequeue(int64_t n, bool up_to);
+  // The call of Enqueue or Dequeue which left that place: WouldWait as before.
+  Status GoOnEnqueuing(WaitingPlace& place);
+  StatusOr<std::vector<Tuple>> GoOnDequeuing(WaitingPlace& place);
   // Enqueuing ends; those that wait for room go on unless `cancel_pending`.
   void Close(bool cancel_pending);
   bool closed() const;
@@ -72,17 +82,43 @@ class TupleQueue : public Resource {
   struct Putting {
     std::vector<Tuple> tuples;
     size_t put = 0;
+    std::function<void()> ready = nullptr;  // of one that left its place
     bool done() const { return put == tuples.size(); }
   };
   struct Taking {
     int64_t n = 0;
-    std::vector<Tuple> taken;
+    bool up_to = false;
+    std::vector<Tuple> taken = {};
+    std::function<void()> ready = nullptr;  // of one that left its place
     bool done() const { return static_cast<int64_t>(taken.size()) == n; }
   };
+  // The place of such a call, which is the call.
+  template <typename Call>
+  class Place;
+  // Holds the lock while it lives; behind it tells who waits for what changed:
+  // who is woken within the lock waits for it once more.
+  class ABSL_SCOPED_LOCKABLE Change;
   void Flush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Status AwaitPut(const Putting& call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Status AwaitTaken(const Taking& call, bool up_to)
+  // Tells now, with the lock open: whether there was anything to tell.
+  bool TellChanges() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FindTold() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the call need wait no longer: it is done, or fails.
+  bool IsOver(const Putting& call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return call.done() || cancelled_;
+  }
+  bool IsOver(const Taking& call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return call.done() || (taking_.front() == &call && Ended());
+  }
+  // What a call gives that is over.
+  Status ResultOf(const Putting& call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  StatusOr<std::vector<Tuple>> ResultOf(Taking& call)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Out of its line; what it has taken is there again.
+  void Leave(Putting& call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Leave(Taking& call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Waits, the call being in its line.
+  template <typename Call>
+  Status AwaitEndOf(Call& call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string Named() const;  // "FIFOQueue 'name'"
 
   const std::string kind_, name_;
@@ -95,6 +131,8 @@ class TupleQueue : public Resource {
   std::deque<Taking*> taking_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  bool has_changed_ ABSL_GUARDED_BY(mutex_) = false;  // and nobody was told
+  std::vector<std::function<void()>> told_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace headrace

@@ -61,7 +61,7 @@ HR_OP(VarHandleOp)
     .Attr("shape: shape")
     .Attr("allowed_devices: list(string) = []")
     .Doc("Makes a handle of a variable, by name or of a new one.")
-    .Traits({OpTrait::kNoEffect, OpTrait::kUnnamedState})
+    .Traits({OpTrait::kNoEffect, OpTrait::kUnnamedState, OpTrait::kNeverWaits})
     .Stateful()
     .Shape(VarHandleShape)
     .Cpu(Bind<VarHandle>);

@@ -101,7 +101,12 @@ class Queue:
     and the next call of put, wait or done raises its error, once."""
 
     def __init__(self):
-        self._changed = threading.Condition()
+        lock = threading.Lock()
+        # Of those that wait for a closure, for room, and for the end of all: each is
+        # woken for its own reason alone.
+        self._there = threading.Condition(lock)
+        self._room = threading.Condition(lock)
+        self._ended = threading.Condition(lock)
         self._waiting = collections.deque()
         self._running = 0
         self._error = None
@@ -110,75 +115,89 @@ class Queue:
 
     def put(self, closure):
         """Appends one; waits for room."""
-        with self._changed:
+        with self._there:
             while len(self._waiting) >= MOST_WAITING and self._error is None:
-                self._changed.wait()
+                self._room.wait()
             self._raise()
             closure.cancellation = self._cancellation
             self._waiting.append(closure)
-            self._changed.notify()
+            self._there.notify()
 
-    def take(self):
-        """The next one, waited for; None where there will be none."""
-        with self._changed:
+    def take(self, together=None):
+        """The next ones, at least one, waited for; none where there will be none.
+
+        Args:
+          together: of a list of closures and how many wait beside them: whether the next
+            one may join them, which is given as well.
+        """
+        taken = []
+        with self._there:
             while not self._waiting and not self.stopped:
-                self._changed.wait()
+                self._there.wait()
             if self.stopped:
-                return None
-            self._running += 1
-            closure = self._waiting.popleft()
-            self._changed.notify_all()
-            return closure
+                return taken
+            taken.append(self._waiting.popleft())
+            while together and self._waiting:
+                if not together(taken, self._waiting[0], len(self._waiting)):
+                    break
+                taken.append(self._waiting.popleft())
+            self._running += len(taken)
+            self._room.notify(len(taken))
+        return taken
 
-    def put_back(self, closure):
-        """What its worker could not finish is the next one's."""
-        with self._changed:
-            if closure.cancellation.cancelled:
-                closure.cancel()
-            else:
-                self._waiting.appendleft(closure)
-            self._done()
+    def put_back(self, closures):
+        """What its worker could not finish, or has not begun, is the next one's."""
+        with self._there:
+            for closure in reversed(closures):
+                if closure.cancellation.cancelled:
+                    closure.cancel()
+                else:
+                    self._waiting.appendleft(closure)
+                    self._there.notify()
+            self._done(len(closures))
 
-    def finished(self):
-        """One has run."""
-        with self._changed:
-            self._done()
+    def finished(self, count=1):
+        """So many have run."""
+        with self._there:
+            self._done(count)
 
     def failed(self, closure, error):
         """One has failed: those that wait are cancelled, those that run are asked to
         end. Where one before has had it cancelled, nothing follows from its error."""
-        with self._changed:
+        with self._there:
             if not closure.cancellation.cancelled:
                 self._error = error
                 self._cancellation.cancel()
                 self._cancellation = Cancellation()
                 while self._waiting:
                     self._waiting.popleft().cancel()
-            self._done()
+                self._room.notify_all()
+            self._done(1)
 
     def wait(self):
         """Until all have run."""
-        with self._changed:
+        with self._there:
             while self._waiting or self._running:
-                self._changed.wait()
+                self._ended.wait()
             self._raise()
 
     def done(self):
         """Whether all have run."""
-        with self._changed:
+        with self._there:
             self._raise()
             return not self._waiting and not self._running
 
     def stop(self):
         """Ends who waits for a closure."""
-        with self._changed:
+        with self._there:
             self.stopped = True
             self._cancellation.cancel()
-            self._changed.notify_all()
+            self._there.notify_all()
 
-    def _done(self):
-        self._running -= 1
-        self._changed.notify_all()
+    def _done(self, count):
+        self._running -= count
+        if not self._waiting and not self._running:
+            self._ended.notify_all()
 
     def _raise(self):
         error, self._error = self._error, None

@@ -1,6 +1,7 @@
 """tf.distribute.coordinator.ClusterCoordinator: has workers run functions."""
 
 import atexit
+import math
 import threading
 import time
 import weakref
@@ -34,6 +35,11 @@ _LOST = (errors.UnavailableError, errors.AbortedError)
 _PAUSE_SECONDS = 0.2  # between two questions whether a worker has come back
 _SECONDS_TO_END = 2  # that a process waits for calls which it ends
 _MOST_SECONDS_AWAY = 3600  # after which a worker is given up, as in TensorFlow
+# What the functions of one call are expected to take, at most: by then a call costs little
+# beside them, and another worker that has nothing to do waits that long. None begins in it
+# later; where no result has come for so long, others than those that are begun go back.
+_SECONDS_TOGETHER = 0.01
+_SECONDS_WITHOUT_NEWS = 0.005
 
 
 class ClosureInputError(Exception):
@@ -56,12 +62,28 @@ class _Worker(threading.Thread):
         super().__init__(name=f"WorkerClosureProcessingLoop-{index}", daemon=True)
         self._cluster, self._queue, self.index = cluster, queue, index
         self.task = cluster.worker(index)
+        # What functions took here when they last ran.
+        self._seconds = weakref.WeakKeyDictionary()
 
     def run(self):
-        while (closure := self._queue.take()) is not None:
-            if not self._process(closure):
+        while taken := self._queue.take(self._joins):
+            if len(taken) > 1:
+                goes_on = self._process_together(taken)
+            else:
+                goes_on = self._process(taken[0])
+            if not goes_on:
                 return
-            del closure  # its arguments may end while this waits
+            del taken  # arguments may end while this waits
+
+    def _joins(self, taken, closure, waiting):
+        """Whether a closure goes to the worker with those before it: not where another
+        worker might take it, or where any may take long."""
+        alike = closure.cancellation is taken[0].cancellation
+        share = (len(taken) + waiting) / len(self._cluster.workers)
+        if not alike or len(taken) >= share:
+            return False
+        took = [self._seconds.get(c.concrete, math.inf) for c in (*taken, closure)]
+        return sum(took) <= _SECONDS_TOGETHER
 
     def _process(self, closure):
         """Runs one; False where the worker is given up."""
@@ -71,29 +93,94 @@ class _Worker(threading.Thread):
                 self._queue.finished()
                 return True
             closure.result._set(self._result_of(closure))
-        except _LOST as e:
-            return self._lost(closure, e)
-        except errors.CancelledError as e:
-            if not closure.cancellation.cancelled:
-                return self._failed(closure, e)
-            # What it was asked to end may go on for a moment.
-            for x in tf.nest.flatten((closure.args, closure.kwargs)):
-                if isinstance(x, PerWorkerValue):
-                    x._keep_place()
-            closure.cancel()
-            self._queue.finished()
         except Exception as e:
-            return self._failed(closure, e)
-        else:
-            self._queue.finished()
+            return self._ended_by(closure, e)
+        self._queue.finished()
         return True
+
+    def _ended_by(self, closure, error):
+        """Deals with what a closure raised; False where the worker is given up."""
+        if isinstance(error, _LOST):
+            return self._lost(closure, error)
+        is_cancelled = closure.cancellation.cancelled
+        if not isinstance(error, errors.CancelledError) or not is_cancelled:
+            return self._failed(closure, error)
+        self._keep_places(closure)
+        closure.cancel()
+        self._queue.finished()
+        return True
+
+    def _keep_places(self, closure):
+        """What it was asked to end may go on for a moment."""
+        for x in tf.nest.flatten((closure.args, closure.kwargs)):
+            if isinstance(x, PerWorkerValue):
+                x._keep_place()
 
     def _result_of(self, closure):
         self.task.collect()
         with strategies.for_worker(self.index), closure.cancellation:
-            args, kwargs = self._own((closure.args, closure.kwargs))
-            leaves = closure.concrete._leaves(args, kwargs)
-            return self.task.call(closure.concrete, leaves)
+            leaves = self._leaves_of(closure)
+            since = time.monotonic()
+            result = self.task.call(closure.concrete, leaves)
+            self._seconds[closure.concrete] = time.monotonic() - since
+            return result
+
+    def _leaves_of(self, closure):
+        args, kwargs = self._own((closure.args, closure.kwargs))
+        return closure.concrete._leaves(args, kwargs)
+
+    def _process_together(self, taken):
+        """As _process of several, by one call, as far as they can be: what is not begun
+        goes back."""
+        left = taken
+        try:
+            self.task.collect()
+            with strategies.for_worker(self.index), taken[0].cancellation:
+                calls = self._calls_of(taken)
+                together = None
+                if len(calls) > 1:
+                    left = self._give_back(taken, len(calls))
+                    since = time.monotonic()
+                    together = self.task.run_together(calls, _SECONDS_TOGETHER)
+                while together and together.calls:
+                    new = together.results(_SECONDS_WITHOUT_NEWS)
+                    for closure, result in zip(left, new):
+                        closure.result._set(result)
+                    self._queue.finished(len(new))
+                    left = self._give_back(left[len(new) :], len(together.calls))
+        except Exception as e:
+            for closure in left[1:]:
+                self._keep_places(closure)
+            return self._ended_by(self._give_back(left, 1)[0], e)
+        if together is None:
+            return self._process(self._give_back(left, 1)[0])
+        took = (time.monotonic() - since) / len(calls)
+        for closure in taken[: len(calls)]:
+            self._seconds[closure.concrete] = took
+        return True
+
+    def _calls_of(self, taken):
+        """Calls of the first ones, as far as each is one. What raises where it is not the
+        first will raise again where it is."""
+        calls = []
+        for closure in taken:
+            try:
+                leaves = self._leaves_of(closure)
+                call = self.task.one_call(closure.concrete, leaves)
+            except Exception:
+                if not calls:
+                    raise
+                call = None
+            if call is None:
+                break
+            calls.append(call)
+        return calls
+
+    def _give_back(self, closures, kept):
+        """The first ones; the others are for any worker."""
+        if len(closures) > kept:
+            self._queue.put_back(closures[kept:])
+        return closures[:kept]
 
     def _own(self, structure):
         """The structure with this worker's value in the place of one for each."""
@@ -131,7 +218,7 @@ class _Worker(threading.Thread):
         logging.error(
             "Worker %s failed with %r:%s", self.task.name, error, error.message
         )
-        self._queue.put_back(closure)
+        self._queue.put_back([closure])
         return self._comes_back()
 
     def _comes_back(self):

@@ -79,7 +79,24 @@ class Program:
             step.run(self._task, known)
             for loop in loops:
                 loop.run(known)
+        return self._outputs_in(known)
+
+    def _outputs_in(self, known):
         return [known[self._cut.settled(t)] for t in self._outputs]
+
+    def one_step(self, values):
+        """(what the step is asked, a function that makes the outputs of the arrays that it
+        gives), where the program is one step; else None."""
+        if len(self._steps) > 1 or self._loops[0] or self._steps[0].is_empty():
+            return None
+        known = dict(zip(self._arguments, values))
+        (step,) = self._steps
+
+        def outputs(found):
+            step.take(found, known)
+            return self._outputs_in(known)
+
+        return step.asked(known), outputs
 
 
 class _Kept:
@@ -131,11 +148,20 @@ class _Placed:
     def add_target(self, node):
         self._targets.append(node)
 
+    def is_empty(self):
+        return not self._fetches and not self._targets
+
     def run(self, task, known):
-        if not self._fetches and not self._targets:
-            return
+        if not self.is_empty():
+            self.take(task.run(*self.asked(known)), known)
+
+    def asked(self, known):
+        """What Task.run takes."""
         values = [known[n] for n in self._feed_names]
-        found = task.run(self._fetches, self._targets, self._feeds, values)
+        return self._fetches, self._targets, self._feeds, values
+
+    def take(self, found, known):
+        """Puts what the step gave among what is known."""
         for name, array, dtype in zip(self._fetch_names, found, self._dtypes):
             known[name] = _headrace.make_tensor(array, dtype)
 

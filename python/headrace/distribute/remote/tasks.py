@@ -146,6 +146,20 @@ class Task:
 
     def run(self, fetches, targets=(), feeds=(), values=()):
         """A list of arrays. The arguments are tensors, nodes, tensors, eager tensors."""
+        self._prepare()
+        with self._named_errors():
+            found, _ = self._core.run(fetches, targets, feeds, values, b"")
+        self._sent = self.graph._core.num_nodes
+        return found
+
+    @contextlib.contextmanager
+    def _named_errors(self):
+        try:
+            yield
+        except (errors.UnavailableError, errors.AbortedError) as e:
+            raise type(e)._of(f"{self.name}: {e.message}") from None
+
+    def _prepare(self):
         if self._core is None:
             if self._target not in _cleared:
                 self.reset()
@@ -156,12 +170,21 @@ class Task:
             self._sent = self.graph._core.num_nodes  # the session takes its time
         if self._sent != self.graph._core.num_nodes:
             self._knock()
+
+    def run_together(self, calls, within):
+        """Has Calls run one behind the other, none but the first begun later than `within`
+        seconds from now. A Together; None where the master does not do that."""
+        if _headrace.allows_tensorflow():
+            return None  # its masters do not know how
+        self._prepare()
         try:
-            found, _ = self._core.run(fetches, targets, feeds, values, b"")
-        except (errors.UnavailableError, errors.AbortedError) as e:
-            raise type(e)._of(f"{self.name}: {e.message}") from None
+            with self._named_errors():
+                asked = [call.asked for call in calls]
+                steps = self._core.run_together(asked, within)
+        except errors.UnimplementedError:
+            return None
         self._sent = self.graph._core.num_nodes
-        return found
+        return Together(self, calls, steps)
 
     def _knock(self):
         """UnavailableError where nobody listens at the address: calls that make a graph
@@ -225,6 +248,19 @@ class Task:
 
     def call_flat(self, concrete, leaves):
         """The same as a list of tensors; `leaves` has all that the function takes."""
+        program, values = self._bound(concrete, leaves)
+        with _explained(concrete, program):
+            return program.run(values)
+
+    def one_call(self, concrete, leaves):
+        """A Call, which is that of `call`, where it is one step; else None."""
+        leaves = [*leaves, *concrete._graph.deferred_values()]
+        program, values = self._bound(concrete, leaves)
+        step = program.one_step(values)
+        return step and Call(concrete, program, *step)
+
+    def _bound(self, concrete, leaves):
+        """A function's Program here, and the values that a run of it is given."""
         leaves = [self.captured(x) if _is_resource(x) else x for x in leaves]
         bound = {
             i: x
@@ -235,11 +271,7 @@ class Task:
         key = tuple((i, x._id) for i, x in bound.items())
         if key not in known:
             known[key] = _placed(self, concrete, bound)
-        try:
-            return known[key].run([x for i, x in enumerate(leaves) if i not in bound])
-        except errors.OpError as e:
-            call_stacks.explain_run(e, concrete._graph, known[key].scope)
-            raise
+        return known[key], [x for i, x in enumerate(leaves) if i not in bound]
 
     def outputs(self, concrete):
         """The tensors that a ConcreteFunction without arguments gives, in the graph."""
@@ -264,6 +296,77 @@ class Task:
         name = _NOT_IN_NAMES.sub("_", name).lstrip("_") or "function"
         with building(self.graph):
             return import_graph_def(graph_def, given, wanted, name=name)
+
+
+@contextlib.contextmanager
+def _explained(concrete, program):
+    """Errors of a run say where the function's code is."""
+    try:
+        yield
+    except errors.OpError as e:
+        call_stacks.explain_run(e, concrete._graph, program.scope)
+        raise
+
+
+class Call:
+    """A function's call that is one step of a task.
+
+    Attributes:
+      asked: what Task.run takes.
+    """
+
+    def __init__(self, concrete, program, asked, outputs):
+        self.asked = asked
+        self._concrete, self._program, self._outputs = concrete, program, outputs
+
+    def result(self, found):
+        """The function's result, of the arrays that the step gave."""
+        return self._concrete._pack(self._outputs(found))
+
+    def explained(self):
+        """A context, as _explained."""
+        return _explained(self._concrete, self._program)
+
+
+class Together:
+    """Calls under way on a task, one behind the other.
+
+    Attributes:
+      calls: those that may have begun and whose results are not known.
+    """
+
+    def __init__(self, task, calls, steps):
+        self._task, self._steps = task, steps
+        self.calls = list(calls)
+        self._known = 0  # results that were given
+        self._is_given_back = False
+
+    def results(self, seconds):
+        """The results that are new: those of the first ones among `calls`, which are none
+        of them any more. Waits for all, for so many seconds at most. Where nothing comes
+        by then, has the task begin no more of them: `calls` are then those that it has
+        begun.
+
+        Raises: the error of the first one among `calls`, behind results that were given.
+        """
+        with self._task._named_errors():
+            ended = self._steps.wait(seconds)
+            found = self._steps.take()
+            new = [call.result(x) for call, x in zip(self.calls, found)]
+            del self.calls[: len(new)]
+            self._known += len(new)
+            if new or not self.calls:
+                return new
+            if ended:
+                with self.calls[0].explained():
+                    self._steps.check()
+                self.calls = []  # not begun
+            elif not self._is_given_back:
+                begun = self._steps.give_back()
+                self._is_given_back = begun is not None
+                if self._is_given_back:
+                    del self.calls[max(0, begun - self._known) :]
+        return new
 
 
 def building(graph):

@@ -9,6 +9,7 @@ import numpy as np
 import processes
 import pytest
 import servers
+from headrace.distribute.remote import tasks
 
 distribute, errors = tf.distribute, tf.errors
 Coordinator = distribute.coordinator.ClusterCoordinator
@@ -332,6 +333,123 @@ def test_an_error_cancels_the_others(strategy, coordinator):
     for value in (long, *late):
         with pytest.raises(errors.CancelledError, match="Please reschedule"):
             value.fetch()
+
+
+# --- several by one call ---
+
+
+class Held:
+    """Has both workers wait until `let_go`, so that what is scheduled meanwhile goes to
+    them together."""
+
+    def __init__(self, strategy, coordinator):
+        self._go, self._coordinator = make(strategy, 1.0), coordinator
+        go = self._go
+
+        @tf.function
+        def waits(level):
+            while go < level:
+                pass
+            return level
+
+        self.waits = waits
+        self._holds = tf.function(lambda: waits(1.0))
+        self.sets = tf.function(lambda x: go.assign(x).read_value())
+
+    def known(self, function, *args):
+        """Has all workers know that a function takes no time. What it waits for is there."""
+        while any(
+            w._seconds.get(function.get_concrete_function(*args), 1) > 0.002
+            for w in self._coordinator._workers
+        ):
+            for _ in range(4):
+                self._coordinator.schedule(function, args=args)
+            self._coordinator.join()
+
+    def hold(self):
+        self._go.assign(0.0)
+        for _ in self._coordinator._workers:
+            self._coordinator.schedule(self._holds)
+        while self._coordinator._queue._waiting:
+            time.sleep(0.001)
+
+    def let_go(self):
+        self._go.assign(1.0)
+
+
+@pytest.fixture
+def held(strategy, coordinator):
+    return Held(strategy, coordinator)
+
+
+@pytest.fixture
+def together(monkeypatch):
+    """How many calls each call of a worker had."""
+    counts, run = [], tasks.Task.run_together
+
+    def counted(task, calls, within):
+        counts.append(len(calls))
+        return run(task, calls, within)
+
+    monkeypatch.setattr(tasks.Task, "run_together", counted)
+    return counts
+
+
+def test_several_go_together(strategy, coordinator, held, together):
+    v = make(strategy, 0.0)
+    add = tf.function(lambda x: v.assign_add(x).read_value() - v + x)
+    held.known(add, tf.constant(0.0))
+    v.assign(0.0)
+    held.hold()
+    values = [
+        coordinator.schedule(add, args=(tf.constant(i),))
+        for i in np.arange(8.0, dtype=np.float32)
+    ]
+    held.let_go()
+    assert [x.fetch() for x in values] == list(range(8))
+    coordinator.join()
+    assert v.numpy() == 28.0 and max(together) > 1
+
+
+def test_one_that_waits_for_one_behind_it(coordinator, held, together):
+    for _ in range(3):
+        held.let_go()
+        held.known(held.sets, tf.constant(1.0))
+        held.known(held.waits, tf.constant(1.0))
+        held.hold()
+        waits = coordinator.schedule(held.waits, args=(tf.constant(2.0),))
+        sets = coordinator.schedule(held.sets, args=(tf.constant(2.0),))
+        others = [
+            coordinator.schedule(held.waits, args=(tf.constant(1.0),)) for _ in range(6)
+        ]
+        together.clear()
+        held.let_go()
+        coordinator.join()
+        assert waits.fetch() == sets.fetch() == 2.0
+        assert {x.fetch() for x in others} == {1.0}
+        assert max(together) > 1
+
+
+def test_an_error_among_several(strategy, coordinator, held, together):
+    v = make(strategy, 0.0)
+    add = tf.function(lambda: v.assign_add(1.0).read_value())
+    held.known(add)
+    held.known(bad, tf.constant(1.0))
+    v.assign(0.0)
+    held.hold()
+    before = coordinator.schedule(add)
+    wrong = coordinator.schedule(bad, args=(tf.constant(2.0),))
+    behind = [coordinator.schedule(add) for _ in range(6)]
+    held.let_go()
+    with pytest.raises(errors.InvalidArgumentError, match="mine"):
+        coordinator.join()
+    assert before.fetch() >= 1.0 and max(together) > 1
+    with pytest.raises(errors.InvalidArgumentError, match="in bad"):
+        wrong.fetch()
+    coordinator.join()
+    done = [x for x in behind if x._error is None]
+    assert all(isinstance(x._error, errors.CancelledError) for x in behind[:2])
+    assert v.numpy() >= 1 + len(done)
 
 
 # --- training ---

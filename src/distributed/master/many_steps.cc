@@ -1,0 +1,110 @@
+#include "distributed/master/many_steps.h"
+
+#include <utility>
+
+#include "distributed/messages.h"
+
+namespace headrace::distributed {
+namespace {
+
+// What may wait to be sent when a further step begins: so that a part stays a
+// message, and memory bounded, whatever one step may give.
+constexpr size_t kMostBytes = size_t{16} << 20;
+
+}  // namespace
+
+bool ManySteps::Begin() {
+  MutexLock lock(mutex_);
+  over_ |= begun_ == count_;
+  over_ |= begun_ > 0 && (bytes_ > kMostBytes || Clock::now() > until_);
+  if (!over_) ++begun_;
+  return !over_;
+}
+
+void ManySteps::End(tensorflow::RunStepResponse done) {
+  {
+    MutexLock lock(mutex_);
+    over_ |= done.status_code() != 0 || begun_ == count_;
+    bytes_ += done.ByteSizeLong();
+    *ended_.add_done() = std::move(done);
+    // The last one goes with the answer.
+    if (is_sending_ || over_) return;
+    is_sending_ = true;
+  }
+  Send();
+}
+
+void ManySteps::Send() {
+  RunStepsResponse part;
+  {
+    MutexLock lock(mutex_);
+    part = std::exchange(ended_, RunStepsResponse());
+    bytes_ = 0;
+  }
+  call_->Send(WriteMessage(part), [self = shared_from_this()](bool goes_on) {
+    self->Sent(goes_on);
+  });
+}
+
+void ManySteps::Sent(bool goes_on) {
+  RunStepsResponse last;
+  bool more;
+  {
+    MutexLock lock(mutex_);
+    over_ |= !goes_on;
+    more = goes_on && !finished_ && !ended_.done().empty();
+    is_sending_ = more;
+    if (!more && !finished_) return;
+    if (finished_) last = std::move(ended_);
+  }
+  if (more) return Send();
+  call_->Finish(AnswerOf(OkStatus(), WriteMessage(last)));
+}
+
+void ManySteps::Finish(const Status& s) {
+  RunStepsResponse last;
+  {
+    MutexLock lock(mutex_);
+    finished_ = over_ = true;
+    if (s.ok()) {
+      if (is_sending_) return;
+      last = std::move(ended_);
+    }
+  }
+  call_->Finish(AnswerOf(s, s.ok() ? WriteMessage(last) : Bytes()));
+}
+
+int ManySteps::GiveBack() {
+  MutexLock lock(mutex_);
+  over_ = true;
+  return begun_;
+}
+
+Status ManyStepsCalls::Add(int64_t request, std::shared_ptr<ManySteps> steps) {
+  MutexLock lock(mutex_);
+  if (calls_.emplace(request, std::move(steps)).second) return OkStatus();
+  return Aborted("a call of RunSteps has the number ", request);
+}
+
+void ManyStepsCalls::Remove(int64_t request) {
+  MutexLock lock(mutex_);
+  calls_.erase(request);
+}
+
+Status ManyStepsCalls::GiveBack(const GiveBackStepsRequest& request,
+                                GiveBackStepsResponse* response) {
+  std::shared_ptr<ManySteps> steps;
+  {
+    MutexLock lock(mutex_);
+    const auto it = calls_.find(request.request_id());
+    if (it != calls_.end()) steps = it->second;
+  }
+  if (!steps) {
+    return NotFound("no call of RunSteps has the number ", request.request_id(),
+                    ", or it has ended");
+  }
+  response->set_begun(steps->GiveBack());
+  return OkStatus();
+}
+
+}  // namespace headrace::distributed
