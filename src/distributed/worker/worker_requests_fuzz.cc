@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "distributed/test_call.h"
+#include "distributed/test_graphs.h"
 #include "distributed/wire/methods.h"
 #include "distributed/worker/worker_service.h"
 #include "headrace/worker.pb.h"
@@ -38,16 +39,6 @@ tensorflow::RegisterGraphRequest OwnGraph(uint64_t incarnation) {
     attrs["client_terminated"].set_b(true);
   }
   return request;
-}
-
-// Planning evaluates what is constant: ops that reach outside stay out.
-bool StaysInside(const tensorflow::GraphDef& graph) {
-  for (const auto& node : graph.node()) {
-    for (const char* outside : {"File", "Save", "Restore", "Py", "Abort"}) {
-      if (absl::StrContains(node.op(), outside)) return false;
-    }
-  }
-  return true;
 }
 
 struct Harness {
