@@ -1,5 +1,6 @@
 #include "distributed/messages.h"
 
+#include <climits>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
@@ -45,6 +46,15 @@ Bytes WriteMessage(const google::protobuf::MessageLite& message) {
   return Bytes(message.SerializeAsString());
 }
 
+Status CheckLength(const google::protobuf::MessageLite& message) {
+  const size_t bytes = message.ByteSizeLong();
+  if (bytes <= INT_MAX) return OkStatus();
+  return ResourceExhausted("a ", message.GetTypeName(), " of ", bytes,
+                           " bytes: a message has at most ", INT_MAX,
+                           "; what tasks send each other may be larger, what a "
+                           "session is fed or gives may not");
+}
+
 Status StatusOf(const Answer& answer) {
   if (answer.code == 0) return OkStatus();
   return Status(static_cast<absl::StatusCode>(answer.code), answer.message);
@@ -59,6 +69,12 @@ Answer AnswerOf(const Status& s, Bytes body) {
     answer.message = std::string(s.message());
   }
   return answer;
+}
+
+Answer AnswerWith(const Status& s, const google::protobuf::MessageLite& body) {
+  if (!s.ok()) return AnswerOf(s);
+  const Status fits = CheckLength(body);
+  return AnswerOf(fits, fits.ok() ? WriteMessage(body) : Bytes());
 }
 
 Calls::~Calls() {
@@ -156,12 +172,19 @@ Status Calls::Wait() {
   }
 }
 
+void Calls::Start(Channel& channel, const std::string& path,
+                  const google::protobuf::MessageLite& request,
+                  const CallOptions& options, Read read) {
+  if (const Status s = CheckLength(request); !s.ok()) return Fail(s);
+  Start(channel, path, WriteMessage(request), options, std::move(read));
+}
+
 Status CallAndWait(Channel& channel, const std::string& path,
                    const google::protobuf::MessageLite& request,
                    google::protobuf::MessageLite* response,
                    const CallOptions& options) {
   Calls calls;
-  calls.Start(channel, path, WriteMessage(request), options,
+  calls.Start(channel, path, request, options,
               [response](const Answer& answer) {
                 const Status s = StatusOf(answer);
                 return s.ok() ? ReadMessage(answer.body, response) : s;

@@ -22,9 +22,14 @@ inline constexpr char kWorkerService[] = "/tensorflow.WorkerService/";
 Status ReadMessage(const Bytes& bytes, google::protobuf::MessageLite* message);
 Bytes WriteMessage(const google::protobuf::MessageLite& message);
 
+// ResourceExhausted where a message is longer than 2 GB, as none may be.
+Status CheckLength(const google::protobuf::MessageLite& message);
+
 Status StatusOf(const Answer& answer);
 // `body` counts where `s` is OK.
 Answer AnswerOf(const Status& s, Bytes body = {});
+// The message counts where `s` is OK, and is not too long.
+Answer AnswerWith(const Status& s, const google::protobuf::MessageLite& body);
 
 // Calls under way at the same time, and their ends.
 class Calls {
@@ -39,6 +44,10 @@ class Calls {
   // transport, while this lives.
   using Read = std::function<Status(const Answer&)>;
   void Start(Channel& channel, const std::string& path, Bytes request,
+             const CallOptions& options, Read read = StatusOf);
+  // A request that is too long is the first error.
+  void Start(Channel& channel, const std::string& path,
+             const google::protobuf::MessageLite& request,
              const CallOptions& options, Read read = StatusOf);
   // Calls `f` at the first error, on whichever thread, perhaps at once.
   void OnError(std::function<void(const Status&)> f);

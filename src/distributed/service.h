@@ -29,7 +29,7 @@ Method AtOnce(F f) {
     if (s.ok()) {
       s = Guarded("a method", [&] { return f(std::move(request), &response); });
     }
-    call->Finish(AnswerOf(s, s.ok() ? WriteMessage(response) : Bytes()));
+    call->Finish(AnswerWith(s, response));
   };
 }
 
@@ -69,8 +69,7 @@ Method OnThread(F f, std::function<bool(const Request&)> ends_soon = nullptr) {
           const Status s = Guarded("a method", [&] {
             return f(scope, std::move(*request), &response);
           });
-          scope.call->Finish(
-              AnswerOf(s, s.ok() ? WriteMessage(response) : Bytes()));
+          scope.call->Finish(AnswerWith(s, response));
         });
     if (!begun.ok()) call->Finish(AnswerOf(begun));
   };

@@ -147,7 +147,7 @@ import socket, sys, time
 sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 for i in range(1000):
     sender.sendto(b"x", (sys.argv[1], PORT))
-    time.sleep(0.0002)
+    time.sleep(0.001)
 """
 
 

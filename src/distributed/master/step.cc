@@ -65,7 +65,7 @@ void Step::Start(StepPart& part, Calls& calls) {
     }
   }
   calls.Start(*part.task->channel, absl::StrCat(kWorkerService, "RunGraph"),
-              WriteMessage(request), options, [&part](const Answer& answer) {
+              request, options, [&part](const Answer& answer) {
                 const auto code = static_cast<absl::StatusCode>(answer.code);
                 part.has_answered = code != absl::StatusCode::kCancelled;
                 return From(part.task->name, ReadRun(answer, &part));
@@ -87,8 +87,8 @@ void Step::StartAndTake(StepPart& part, std::shared_ptr<ManyTaker> taker,
     taker->Take(bytes).IgnoreError();
     next();
   };
-  calls.Start(*part.task->channel, worker::kRunAndPull.path, WriteMessage(all),
-              options, [&part, taker](const Answer& answer) {
+  calls.Start(*part.task->channel, worker::kRunAndPull.path, all, options,
+              [&part, taker](const Answer& answer) {
                 const auto code = static_cast<absl::StatusCode>(answer.code);
                 part.has_answered = code != absl::StatusCode::kCancelled;
                 if (answer.ok()) return taker->End(answer);
