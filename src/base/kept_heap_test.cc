@@ -14,7 +14,7 @@ namespace headrace {
 namespace {
 
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
+    !defined(_GLIBCXX_TSAN)
 
 int64_t FaultsOfThisThread() {
   rusage usage{};

@@ -379,7 +379,7 @@ TEST(StructuredFunction, ThreadsTraceAndCall) {
 
 // A child has no thread that would let the lock of a trace under way go.
 TEST(StructuredFunction, ForkedChildrenTrace) {
-#ifdef __SANITIZE_THREAD__
+#ifdef _GLIBCXX_TSAN
   // Its allocator's locks are not opened in a child: what another thread held
   // of them, one that just ends, stands still there for good.
   GTEST_SKIP() << "the thread sanitizer does not serve forked children";
