@@ -24,6 +24,11 @@ const void* KeyOf(const Variable& v) { return Access::NodeOf(v).get(); }
 
 }  // namespace
 
+const std::shared_ptr<internal::Workers>& internal::Access::WorkersOf(
+    const Optimizer& o) {
+  return o.workers_;
+}
+
 Tensor LearningRate::operator()(const Tensor& step) const {
   return schedule_ ? internal::Cast(schedule_(step), DType::kFloat32)
                    : internal::Number(DType::kFloat32, rate_);

@@ -213,7 +213,13 @@ Tensor Workers::OfFirst(const Tensor& value) {
 
 void Workers::Tell(const Variable& variable) {
   const Outside outside;
+  // What is told once has no number in a body that is traced anew.
+  const NumberScope fresh(nullptr);
   variable.assign(OfFirst(variable.value()));
+}
+
+void Workers::SumVariables(const Module& of) {
+  for (const Variable& v : of.variables()) v.assign(Sum(v.value()));
 }
 
 Gradient Workers::SumSlices(const Gradient& slices) {

@@ -46,6 +46,8 @@ class Workers {
   Tensor OfFirst(const Tensor& value);
   // The variable begins with the first worker's value.
   void Tell(const Variable& variable);
+  // All variables are the sums of the workers' from now on.
+  void SumVariables(const Module& of);
 
  private:
   int32_t NewNumber();
