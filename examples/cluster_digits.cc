@@ -2,8 +2,9 @@
 // cluster, in C++: it takes its place beside workers of cluster_digits.py or
 // of its own kind. Which task it is, TF_CONFIG says.
 //
-//   cluster_digits ring                 weights on each worker, gradients summed
-//   cluster_digits servers --graph F    each gradient as it comes, to the
+//   cluster_digits ring                 weights on each worker, gradients
+//   summed cluster_digits servers --graph F    each gradient as it comes, to
+//   the
 //                                       variables on parameter servers: F is
 //                                       what `cluster_digits.py graph` wrote
 //
@@ -45,8 +46,8 @@ Dataset Batches(const std::string& path, int workers, int rank) {
       .Batch(kRows)
       .Map([](const tf::Tensor& rows) {
         const tf::Tensor bytes = tf::DecodeRaw(rows, tf::DType::kUint8);
-        const auto parts = tf::SplitV(
-            bytes, tf::Tensor::From<int32_t>({64, 1}), tf::Tensor(1), 2);
+        const auto parts = tf::SplitV(bytes, tf::Tensor::From<int32_t>({64, 1}),
+                                      tf::Tensor(1), 2);
         return tf::data::Element{
             tf::Cast(parts[0], tf::DType::kFloat32) / 16,
             tf::Cast(tf::Squeeze(parts[1], {.squeeze_dims = {1}}),
@@ -77,23 +78,23 @@ int TrainInRing(const Arguments& arguments) {
     make("out_w", tf::initializers::RandomNormal(0, 0.125)({48, 10}));
     make("out_b", tf::initializers::Zeros()({10}));
   }
-  auto step = tf::function([&](const tf::Tensor& pixels,
-                               const tf::Tensor& digits) {
-    tf::GradientTape tape;
-    const tf::Tensor hidden =
-        tf::Relu(tf::MatMul(pixels, all[0].value()) + all[1].value());
-    const tf::Tensor logits =
-        tf::MatMul(hidden, all[2].value()) + all[3].value();
-    const tf::Tensor loss = tf::Mean(
-        tf::SparseSoftmaxCrossEntropyWithLogits(logits, digits).loss,
-        tf::Tensor(0));
-    const tf::Gradients means =
-        strategy.AllReduce(ReduceOp::kMean, tape.gradient(loss, all));
-    for (size_t i = 0; i < all.size(); ++i) {
-      all[i].assign_sub(means[i].dense() * kRate);
-    }
-    return loss;
-  });
+  auto step =
+      tf::function([&](const tf::Tensor& pixels, const tf::Tensor& digits) {
+        tf::GradientTape tape;
+        const tf::Tensor hidden =
+            tf::Relu(tf::MatMul(pixels, all[0].value()) + all[1].value());
+        const tf::Tensor logits =
+            tf::MatMul(hidden, all[2].value()) + all[3].value();
+        const tf::Tensor loss = tf::Mean(
+            tf::SparseSoftmaxCrossEntropyWithLogits(logits, digits).loss,
+            tf::Tensor(0));
+        const tf::Gradients means =
+            strategy.AllReduce(ReduceOp::kMean, tape.gradient(loss, all));
+        for (size_t i = 0; i < all.size(); ++i) {
+          all[i].assign_sub(means[i].dense() * kRate);
+        }
+        return loss;
+      });
   tf::data::Iterator batches(
       Batches(arguments.data, strategy.size(), strategy.rank()));
   tf::data::Element batch;
@@ -117,18 +118,17 @@ int TrainByServers(const Arguments& arguments) {
     return 1;
   }
   const tf::distribute::Session session(server.target(), graph.str());
-  const int workers =
-      static_cast<int>(task.cluster.tasks("worker").size());
+  const int workers = static_cast<int>(task.cluster.tasks("worker").size());
   tf::data::Iterator batches(Batches(arguments.data, workers, task.index));
   tf::data::Element batch;
   int64_t step = 0;
   // The first worker, of Python, initializes the variables.
-  while (!session.Run({"all_initialized"})[0].item<bool>()) {
+  while (!session.Run({}, {"all_initialized"})[0].item<bool>()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   while (step < arguments.steps && batches.Next(&batch)) {
     session.Run({{"pixels", batch[0]}, {"digits", batch[1]}}, {}, {"update"});
-    step = session.Run({"step"})[0].item<int64_t>();
+    step = session.Run({}, {"step"})[0].item<int64_t>();
   }
   std::printf("trained %lld steps\n", static_cast<long long>(step));
   return 0;

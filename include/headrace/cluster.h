@@ -6,15 +6,16 @@
 //
 //   tf::distribute::MultiWorkerMirroredStrategy strategy;  // by TF_CONFIG
 //   tf::distribute::MultiWorkerMirroredStrategy::Scope scope(strategy);
-//   tf::layers::Sequential model(...);  // begins with the first worker's values
-//   tf::SGD sgd(0.1);                   // sums gradients over the workers
-//   tf::train::Fit(model, sgd, loss, batches, {.steps = 100});
+//   tf::layers::Sequential model(...);  // begins with the first worker's
+//   values tf::SGD sgd(0.1);                   // sums gradients over the
+//   workers tf::train::Fit(model, sgd, loss, batches, {.steps = 100});
 //
 // Tasks talk over gRPC, by libheadrace_grpc.so: where that is not installed,
 // what needs it throws kFailedPrecondition, which says what to install.
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -40,8 +41,14 @@ class HR_API ClusterSpec {
   using Tasks = std::map<int, std::string>;  // addresses by number
 
   ClusterSpec() = default;  // no job
-  // Addresses of tasks 0, 1, ... of each job.
-  ClusterSpec(const std::map<std::string, std::vector<std::string>>& jobs);
+  // Addresses of tasks 0, 1, ... of each job:
+  //   ClusterSpec{{"ps", {"a:1"}}, {"worker", {"b:1", "c:1"}}}
+  ClusterSpec(std::initializer_list<
+              std::pair<const std::string, std::vector<std::string>>>
+                  jobs)
+      : ClusterSpec(std::map<std::string, std::vector<std::string>>(jobs)) {}
+  explicit ClusterSpec(
+      const std::map<std::string, std::vector<std::string>>& jobs);
   // For numbers with holes.
   static ClusterSpec OfTasks(std::map<std::string, Tasks> jobs);
 
@@ -135,14 +142,10 @@ class HR_API Session {
   // tensors are kInvalidArgument). Throws kInvalidArgument for names that the
   // graph does not have, feeds of another dtype and a run of nothing,
   // kUnavailable and kAborted where a task is gone, kDeadlineExceeded,
-  // kFailedPrecondition behind Close, and the first error of an operation.
+  // kCancelled behind Close, and the first error of an operation.
   std::vector<Tensor> Run(const Named& feeds,
                           const std::vector<std::string>& fetches,
                           const std::vector<std::string>& targets = {}) const;
-  std::vector<Tensor> Run(const std::vector<std::string>& fetches,
-                          const std::vector<std::string>& targets = {}) const {
-    return Run({}, fetches, targets);
-  }
   // Names of the tasks' devices: "/job:ps/replica:0/task:0/device:CPU:0", ...
   std::vector<std::string> Devices() const;
   // Runs under way end. Twice is once; the last copy's end does it, too.
@@ -179,11 +182,11 @@ struct CommunicationOptions {
 //
 // **With Python.** Numbers of groups and collectives, first values of variables
 // and packs of gradients are those of tf.distribute.MultiWorkerMirroredStrategy
-// of this library's Python: a worker of C++ and one of Python train in one ring,
-// with equal weights, where both programs make the same variables and steps in
-// the same order. That holds for loops by hand and for train::Fit beside
-// model.fit (below). Not there: more than one replica a worker, the RING of
-// TensorFlow's own workers (HEADRACE_TENSORFLOW_PEERS), NCCL asked for by
+// of this library's Python: a worker of C++ and one of Python train in one
+// ring, with equal weights, where both programs make the same variables and
+// steps in the same order. That holds for loops by hand and for train::Fit
+// beside model.fit (below). Not there: more than one replica a worker, the RING
+// of TensorFlow's own workers (HEADRACE_TENSORFLOW_PEERS), NCCL asked for by
 // options, workers that come and go, and strategies in C++ and Python of one
 // process, which count their groups apart.
 class HR_API MultiWorkerMirroredStrategy {
@@ -191,7 +194,8 @@ class HR_API MultiWorkerMirroredStrategy {
   // By TF_CONFIG; starts the process' task. Throws what Server throws,
   // kInvalidArgument where there are several workers and the task is none of
   // them.
-  explicit MultiWorkerMirroredStrategy(const CommunicationOptions& options = {});
+  explicit MultiWorkerMirroredStrategy(
+      const CommunicationOptions& options = {});
   explicit MultiWorkerMirroredStrategy(
       const TaskConfig& task, const CommunicationOptions& options = {});
   // By a server that is there, of `task`.
@@ -222,9 +226,9 @@ class HR_API MultiWorkerMirroredStrategy {
 
   // While it lives, on the thread that made it: variables begin with the first
   // worker's value, and optimizers that are made sum the gradients that they
-  // are given (Optimizer::Apply), so that losses are to be divided by the number
-  // of workers, or by the size of the global batch. Ends on its thread, scopes
-  // in reverse order.
+  // are given (Optimizer::Apply), so that losses are to be divided by the
+  // number of workers, or by the size of the global batch. Ends on its thread,
+  // scopes in reverse order.
   //
   // train::Fit with such an optimizer divides the loss by the number of
   // workers, as Keras does; losses and metrics of reports are of all workers.

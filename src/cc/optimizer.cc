@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "cc/cluster/workers.h"
 #include "cc/compose.h"
+#include "cc/workers.h"
 #include "train/trackable.h"
 
 namespace headrace::tf {

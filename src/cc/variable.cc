@@ -2,8 +2,8 @@
 
 #include "base/hash_map.h"
 #include "cc/access.h"
-#include "cc/cluster/workers.h"
 #include "cc/compose.h"
+#include "cc/workers.h"
 #include "op/emitter.h"
 #include "op/resource.h"
 #include "train/variable_node.h"

@@ -18,7 +18,7 @@ std::string ErrorOf(const std::function<void()>& act) {
 }
 
 TEST(ClusterSpec, SaysItsTasks) {
-  const ClusterSpec spec({{"worker", {"a:1", "b:2"}}, {"ps", {"c:3"}}});
+  const ClusterSpec spec{{"worker", {"a:1", "b:2"}}, {"ps", {"c:3"}}};
   EXPECT_EQ(spec.jobs(), (std::vector<std::string>{"ps", "worker"}));
   EXPECT_EQ(spec.address("worker", 1), "b:2");
   EXPECT_EQ(spec.tasks("ps"), (ClusterSpec::Tasks{{0, "c:3"}}));

@@ -85,7 +85,7 @@ bool Says(const Error& e, const std::string& part) {
 
 TEST(ClusterChild, DISABLED_NoTransport) {
   const Error e = ErrorOfCall([] {
-    Server(ClusterSpec({{"worker", {FreeAddress()}}}), "worker", 0);
+    Server(ClusterSpec{{"worker", {FreeAddress()}}}, "worker", 0);
   });
   EXPECT_EQ(e.code(), ErrorCode::kFailedPrecondition) << e.what();
   EXPECT_TRUE(Says(e, "pip install headrace-serving")) << e.what();
@@ -131,34 +131,34 @@ std::string GraphBytes() {
 }
 
 TEST(Cluster, SessionsTrainByAParameterServer) {
-  const ClusterSpec spec({{"ps", {FreeAddress()}}, {"worker", {FreeAddress()}}});
+  const ClusterSpec spec{{"ps", {FreeAddress()}}, {"worker", {FreeAddress()}}};
   const Server ps(spec, "ps", 0), worker(spec, "worker", 0);
   EXPECT_EQ(worker.target(), "grpc://" + spec.address("worker", 0));
   const Session session(worker.target(), GraphBytes());
-  EXPECT_TRUE(session.Run({}, {"init"}).empty());
+  EXPECT_TRUE(session.Run({}, {}, {"init"}).empty());
   session.Run({{"x", Tensor(2.0f)}}, {}, {"train"});
-  EXPECT_EQ(session.Run({{"x:0", Tensor(0.5f)}}, {"sum", "read:0"})[0]
-                .item<float>(),
-            12.5f);
+  EXPECT_EQ(
+      session.Run({{"x:0", Tensor(0.5f)}}, {"sum", "read:0"})[0].item<float>(),
+      12.5f);
   // Another session finds the same variable, also by a MetaGraphDef.
   tensorflow::MetaGraphDef meta;
   ASSERT_TRUE(meta.mutable_graph_def()->ParseFromString(GraphBytes()));
   const auto other =
       Session::OfMetaGraph(ps.target(), meta.SerializeAsString());
-  EXPECT_EQ(other.Run({"read"})[0].item<float>(), 12);
+  EXPECT_EQ(other.Run({}, {"read"})[0].item<float>(), 12);
   EXPECT_EQ(session.Devices().size(), 2u);
 
   const auto run = [&](const Session::Named& feeds, const char* fetch,
                        std::vector<std::string> targets = {}) {
-    return ErrorOfCall([&] {
-      session.Run(feeds, std::vector<std::string>{fetch}, targets);
-    });
+    return ErrorOfCall(
+        [&] { session.Run(feeds, std::vector<std::string>{fetch}, targets); });
   };
   EXPECT_TRUE(Says(run({{"x", Tensor(1)}}, "sum"), "float was expected"));
   EXPECT_EQ(run({{"x", Tensor(1)}}, "sum").code(), ErrorCode::kInvalidArgument);
   EXPECT_TRUE(Says(run({}, "none"), "none"));
   EXPECT_TRUE(Says(run({}, "read", {"nothing"}), "no operation nothing"));
-  EXPECT_EQ(run({}, "sum").code(), ErrorCode::kInvalidArgument);  // x is not fed
+  EXPECT_EQ(run({}, "sum").code(),
+            ErrorCode::kInvalidArgument);  // x is not fed
   session.Close();
   session.Close();
   EXPECT_NE(run({}, "read").code(), ErrorCode::kUnknown);
@@ -169,22 +169,23 @@ TEST(Cluster, SessionsTrainByAParameterServer) {
 
 TEST(Cluster, WhatIsNoTaskAndNoTarget) {
   const std::string address = FreeAddress();
-  const ClusterSpec spec({{"worker", {address}}});
+  const ClusterSpec spec{{"worker", {address}}};
   const auto server = [](const ClusterSpec& s, const char* job, int index) {
     return ErrorOfCall([&] { Server(s, job, index); });
   };
-  EXPECT_TRUE(Says(server(spec, "ps", 0), "ps")) << server(spec, "ps", 0).what();
-  EXPECT_TRUE(Says(server(ClusterSpec({{"worker", {"nowhere"}}}), "worker", 0),
+  EXPECT_TRUE(Says(server(spec, "ps", 0), "ps"))
+      << server(spec, "ps", 0).what();
+  EXPECT_TRUE(Says(server(ClusterSpec{{"worker", {"nowhere"}}}, "worker", 0),
                    "nowhere"));
   EXPECT_EQ(ErrorOfCall([&] { Session("local", GraphBytes()); }).code(),
             ErrorCode::kInvalidArgument);
-  EXPECT_EQ(ErrorOfCall([&] { Session("grpc://" + address, "no graph"); })
-                .code(),
-            ErrorCode::kInvalidArgument);
+  EXPECT_EQ(
+      ErrorOfCall([&] { Session("grpc://" + address, "no graph"); }).code(),
+      ErrorCode::kInvalidArgument);
   // Nobody listens: it is waited for, as long as was said.
   const Session nobody("grpc://" + address, GraphBytes(),
                        {.operation_timeout = 0.2});
-  const Error e = ErrorOfCall([&] { nobody.Run({"read"}); });
+  const Error e = ErrorOfCall([&] { nobody.Run({}, {"read"}); });
   EXPECT_TRUE(e.code() == ErrorCode::kDeadlineExceeded ||
               e.code() == ErrorCode::kUnavailable)
       << e.what();
@@ -207,15 +208,14 @@ void ActAsWorker() {
   const auto act = [&](const Tensor& x) -> std::vector<Tensor> {
     auto sums = strategy.AllReduce(
         ReduceOp::kSum,
-        std::vector<Tensor>{x, x * 2.0f,
-                            Cast(x, DType::kInt32)});
+        std::vector<Tensor>{x, x * 2.0f, Cast(x, DType::kInt32)});
     sums.push_back(strategy.AllReduce(ReduceOp::kMean, x));
     sums.push_back(strategy.Broadcast(x));
     sums.push_back(strategy.AllReduce(ReduceOp::kSum, x > 0.5f));
     return sums;
   };
   const Tensor own = Tensor::From<float>({rank, 1 + rank});
-  Function traced = function(act);
+  auto traced = function(act);
   for (int turn = 0; turn < 3; ++turn) {
     const std::vector<Tensor> found = turn == 0 ? act(own) : traced(own);
     ExpectValues(found[0], {1, 3});
@@ -238,8 +238,9 @@ void ActAsWorker() {
   ExpectValues(sums[0].dense(), {0, 1});
   EXPECT_FALSE(sums[1]);
   EXPECT_EQ(sums[2].item<float>(), 2);
-  EXPECT_EQ(ErrorOfCall([&] { strategy.AllReduce(ReduceOp::kSum, Tensor("x")); })
-                .code(),
+  EXPECT_EQ(ErrorOfCall([&] {
+              strategy.AllReduce(ReduceOp::kSum, Tensor("x"));
+            }).code(),
             ErrorCode::kUnimplemented);
   strategy.Barrier();
 
@@ -255,10 +256,9 @@ void ActAsWorker() {
   const Tensor x = Tensor::From<float>({rank, 1, 2 - rank, 3, 4, rank}, {3, 2});
   const Tensor y = Tensor::From<float>({1, 2, 3 + rank}, {3, 1});
   const auto batches = data::Dataset::FromTensors({x, y}).Repeat();
-  const auto progress =
-      train::Fit(model, adam, losses::MeanSquaredError(), batches,
-                 {.steps = 20, .metrics = {&error}, .report_every = 10,
-                  .verbose = false});
+  const auto progress = train::Fit(
+      model, adam, losses::MeanSquaredError(), batches,
+      {.steps = 20, .metrics = {&error}, .report_every = 10, .verbose = false});
   EXPECT_EQ(progress.step, 20);
   // Losses and weights are the same on both.
   std::vector<Tensor> found = {Tensor(progress.loss),

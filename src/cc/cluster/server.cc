@@ -1,6 +1,6 @@
 // A task of a cluster.
-#include "cc/cluster/server_state.h"
 #include "cc/compose.h"
+#include "cc/server_state.h"
 
 namespace headrace::tf::distribute {
 

@@ -21,8 +21,8 @@ using Kind = JsonValue::Kind;
 int NumberOf(const std::string& text, const std::string& what) {
   int number = -1;
   if (!absl::SimpleAtoi(text, &number) || number < 0) {
-    ThrowOfConfig(absl::StrCat(what, " is to be a number from 0, and is \"",
-                               text, "\""));
+    ThrowOfConfig(
+        absl::StrCat(what, " is to be a number from 0, and is \"", text, "\""));
   }
   return number;
 }
@@ -36,8 +36,7 @@ ClusterSpec::Tasks TasksOf(const std::string& job, const JsonValue& said) {
   ClusterSpec::Tasks tasks;
   for (size_t i = 0; i < said.items.size(); ++i) {
     if (said.items[i].kind != Kind::kText) {
-      ThrowOfConfig(absl::StrCat("an address of job \"", job,
-                                 "\" is no text"));
+      ThrowOfConfig(absl::StrCat("an address of job \"", job, "\" is no text"));
     }
     const int index =
         said.kind == Kind::kList

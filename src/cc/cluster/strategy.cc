@@ -1,6 +1,6 @@
 // All workers alike: tf.distribute.MultiWorkerMirroredStrategy.
-#include "cc/cluster/workers.h"
 #include "cc/compose.h"
+#include "cc/workers.h"
 
 namespace headrace::tf::distribute {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "cc/cluster/workers.h"
 #include "cc/compose.h"
 #include "cc/fit/shapes.h"
+#include "cc/workers.h"
 #include "headrace/function.h"
 #include "headrace/tape.h"
 
@@ -114,7 +114,8 @@ Tensor SumOf(const Batch& parts) {
 }
 
 struct TotalLoss {
-  Tensor told;  // of the batch; of losses that are sums, of all workers' batches
+  Tensor
+      told;  // of the batch; of losses that are sums, of all workers' batches
   // What gradients are of: where workers sum these, means of batches count by
   // their share.
   Tensor minimized;

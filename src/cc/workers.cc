@@ -1,11 +1,11 @@
-#include "cc/cluster/workers.h"
+#include "cc/workers.h"
 
 #include <algorithm>
 #include <array>
 #include <map>
 
-#include "cc/cluster/server_state.h"
 #include "cc/compose.h"
+#include "cc/server_state.h"
 #include "ops/collective/collective.h"
 
 namespace headrace::tf::internal {
@@ -43,8 +43,8 @@ Travel TravelOf(DType dtype) {
   };
   const auto found = others.find(dtype);
   if (found != others.end()) return found->second;
-  for (const DType as_it_is : {DType::kFloat16, DType::kFloat32, DType::kFloat64,
-                               DType::kInt32, DType::kInt64}) {
+  for (const DType as_it_is : {DType::kFloat16, DType::kFloat32,
+                               DType::kFloat64, DType::kInt32, DType::kInt64}) {
     if (dtype == as_it_is) return {dtype};
   }
   Throw(ErrorCode::kUnimplemented,
@@ -94,11 +94,11 @@ Workers::Workers(const distribute::TaskConfig& task,
                  const distribute::CommunicationOptions& options)
     : options_(options), server_(std::move(server)) {
   if (options.bytes_per_pack < 0 || !(options.timeout_seconds >= 0)) {
-    Throw(ErrorCode::kInvalidArgument,
-          absl::StrCat("bytes_per_pack and timeout_seconds are not negative, "
-                       "and are ",
-                       options.bytes_per_pack, " and ",
-                       options.timeout_seconds));
+    Throw(
+        ErrorCode::kInvalidArgument,
+        absl::StrCat("bytes_per_pack and timeout_seconds are not negative, "
+                     "and are ",
+                     options.bytes_per_pack, " and ", options.timeout_seconds));
   }
   int found = -1, count = 0;
   std::string all;
@@ -156,11 +156,11 @@ Tensor Workers::Call(const char* op, std::vector<Tensor> given, AttrMap attrs) {
 
 Tensor Workers::Sum(const Tensor& value) {
   const Tensor sent = Sent(value);
-  return Back(Call("CollectiveReduceV2", {sent},
-                   {{"T", Core(sent.dtype())},
-                    {"merge_op", "Add"},
-                    {"final_op", "Id"}}),
-              value.dtype());
+  return Back(
+      Call(
+          "CollectiveReduceV2", {sent},
+          {{"T", Core(sent.dtype())}, {"merge_op", "Add"}, {"final_op", "Id"}}),
+      value.dtype());
 }
 
 Tensor Workers::Gathered(const Tensor& value) {
@@ -184,17 +184,16 @@ Tensor Workers::Rows(const Tensor& value) {
   const int rank = sent.shape().rank();
   std::vector<Tensor> paddings(static_cast<size_t>(rank) * 2, Int(0));
   paddings[1] = longest - count;
-  const Tensor flat = Op("Pack", paddings,
-                         {{"N", static_cast<int64_t>(paddings.size())}});
-  const Tensor padded =
-      Gathered(Op("Pad", {sent, Reshape(flat, {rank, 2})}));
+  const Tensor flat =
+      Op("Pack", paddings, {{"N", static_cast<int64_t>(paddings.size())}});
+  const Tensor padded = Gathered(Op("Pad", {sent, Reshape(flat, {rank, 2})}));
   std::vector<Tensor> parts;
   for (int w = 0; w < size_; ++w) {
     const Tensor begin = Int(w) * longest;
     const Tensor behind = Op("GatherV2", {counts, Int(w), Int(0)});
-    parts.push_back(Op("GatherV2", {padded,
-                                    Op("Range", {begin, begin + behind, Int(1)}),
-                                    Int(0)}));
+    parts.push_back(
+        Op("GatherV2",
+           {padded, Op("Range", {begin, begin + behind, Int(1)}), Int(0)}));
   }
   parts.push_back(Int(0));
   const Tensor rows =
@@ -205,9 +204,9 @@ Tensor Workers::Rows(const Tensor& value) {
 Tensor Workers::OfFirst(const Tensor& value) {
   const Tensor sent = Sent(value);
   const AttrMap attrs = {{"T", Core(sent.dtype())}};
-  const Tensor got = rank_ == 0
-                         ? Call("CollectiveBcastSendV2", {sent}, attrs)
-                         : Call("CollectiveBcastRecvV2", {ShapeOf(sent)}, attrs);
+  const Tensor got =
+      rank_ == 0 ? Call("CollectiveBcastSendV2", {sent}, attrs)
+                 : Call("CollectiveBcastRecvV2", {ShapeOf(sent)}, attrs);
   return Back(got, value.dtype());
 }
 
@@ -248,8 +247,8 @@ Gradients Workers::SumAll(const Gradients& gradients) {
       const auto n = static_cast<int64_t>(flat.size());
       flat.push_back(Int(0));
       const Tensor total = Sum(Op("ConcatV2", flat, {{"N", n}}));
-      const std::vector<Tensor> parts = OpAll(
-          "SplitV", {total, Ints(sizes), Int(0)}, {{"num_split", n}});
+      const std::vector<Tensor> parts =
+          OpAll("SplitV", {total, Ints(sizes), Int(0)}, {{"num_split", n}});
       for (size_t k = 0; k < pack.size(); ++k) {
         const TensorShape shape = gradients[pack[k]].dense().shape();
         found[pack[k]] = Reshape(parts[k], shape.dims);
