@@ -4,6 +4,8 @@
     headrace run -n 2 --ps 2 cluster_digits.py async     each gradient as it comes
     headrace run -n 3 cluster_digits.py ring             weights on each, gradients summed
     cluster_digits.py alone --workers 2                  one process, the mean gradient
+    cluster_digits.py graph --graph F                    what a worker of cluster_digits.cc
+                                                         runs by the servers of async
 
 The task is what TF_CONFIG says. The last line of the first worker is "test accuracy:
 0.9xxx"; --weights F writes its weights to F (.npz). sync and ring end with those of
@@ -107,14 +109,10 @@ def train_ring(data, steps, task):
     return {name: weight.numpy() for name, weight in weights.items()}
 
 
-def train_by_servers(data, steps, task, cluster, is_sync):
-    server = tf.distribute.Server(
-        tf.train.ClusterSpec(cluster), job_name=task["type"], task_index=task["index"]
-    )
-    if task["type"] == "ps":
-        server.join()
-    v1.disable_eager_execution()
-    index, workers = task["index"], len(cluster["worker"])
+def graph_by_servers(index, cluster, is_sync):
+    """What a worker's graph gives: (pixels, digits, update), the count of updates, the
+    weights, the variable that counts tokens and what takes one, and hooks."""
+    workers = len(cluster["worker"])
     own = f"/job:worker/task:{index}"
     with v1.device(v1.train.replica_device_setter(cluster=cluster, worker_device=own)):
         count = v1.train.get_or_create_global_step()
@@ -124,15 +122,42 @@ def train_by_servers(data, steps, task, cluster, is_sync):
         }
         tokens = v1.get_variable("tokens", [], initializer=tf.zeros_initializer())
         took_token = tokens.assign_add(1, use_locking=True)
-        pixels = v1.placeholder(tf.float32, [None, 64])
-        digits = v1.placeholder(tf.int32, [None])
+        pixels = v1.placeholder(tf.float32, [None, 64], name="pixels")
+        digits = v1.placeholder(tf.int32, [None], name="digits")
         optimizer, hooks = v1.train.GradientDescentOptimizer(RATE), []
         if is_sync:
             optimizer = v1.train.SyncReplicasOptimizer(optimizer, workers)
             # No tokens ahead: those would let a worker begin a step on old weights,
             # whose gradient is dropped.
             hooks.append(optimizer.make_session_run_hook(index == 0, num_tokens=0))
-        update = optimizer.minimize(loss_of(weights, pixels, digits), global_step=count)
+        loss = loss_of(weights, pixels, digits)
+        update = optimizer.minimize(loss, global_step=count, name="update")
+        tf.identity(count, name="step")
+        missing = v1.report_uninitialized_variables()
+        tf.equal(tf.size(missing), 0, name="all_initialized")
+    return (pixels, digits, update), count, weights, (tokens, took_token), hooks
+
+
+def write_graph(path, index, cluster):
+    """The graph of a worker by parameter servers, for cluster_digits.cc."""
+    with tf.Graph().as_default() as graph:
+        graph_by_servers(index, cluster, is_sync=False)
+    with open(path, "wb") as file:
+        file.write(graph.as_graph_def().SerializeToString())
+
+
+def train_by_servers(data, steps, task, cluster, is_sync):
+    server = tf.distribute.Server(
+        tf.train.ClusterSpec(cluster), job_name=task["type"], task_index=task["index"]
+    )
+    if task["type"] == "ps":
+        server.join()
+    v1.disable_eager_execution()
+    index, workers = task["index"], len(cluster["worker"])
+    made, count, weights, (tokens, took_token), hooks = graph_by_servers(
+        index, cluster, is_sync
+    )
+    pixels, digits, update = made
     # The chief's thread that applies gradients waits for those of a next step at the
     # end: it is not waited for.
     with v1.train.MonitoredTrainingSession(
@@ -159,17 +184,20 @@ def accuracy_of(weights, data):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("way", choices=["sync", "async", "ring", "alone"])
+    parser.add_argument("way", choices=["sync", "async", "ring", "alone", "graph"])
     parser.add_argument("--data", default=DATA)
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--workers", type=int, default=1, help="of alone")
     parser.add_argument("--weights", help="where to write them")
+    parser.add_argument("--graph", help="where to write the worker's graph")
     args = parser.parse_args()
 
     config = json.loads(os.environ.get("TF_CONFIG", "{}"))
     task = config.get("task", {"type": "worker", "index": 0})
     if args.way != "alone" and not config:
         parser.error(f"{args.way} needs a cluster: headrace run -n 2 ...")
+    if args.way == "graph":
+        return write_graph(args.graph, task["index"], config["cluster"])
     training, testing = read_digits(args.data)
     if args.way == "alone":
         weights = train_alone(training, args.steps, args.workers)
@@ -184,6 +212,7 @@ def main():
         if args.weights:
             np.savez(args.weights, **weights)
         print(f"test accuracy: {accuracy_of(weights, testing):.4f}")
+    return None
 
 
 if __name__ == "__main__":

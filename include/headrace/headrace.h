@@ -6,6 +6,7 @@
 
 #include "headrace/cancellation.h"        // IWYU pragma: export
 #include "headrace/checkpoint.h"          // IWYU pragma: export
+#include "headrace/cluster.h"             // IWYU pragma: export
 #include "headrace/constraints.h"         // IWYU pragma: export
 #include "headrace/control_flow.h"        // IWYU pragma: export
 #include "headrace/custom_gradient.h"     // IWYU pragma: export

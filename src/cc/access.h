@@ -10,7 +10,13 @@
 #include "op/attr.h"
 #include "op/value.h"
 
+namespace headrace::tf {
+class Optimizer;
+}
+
 namespace headrace::tf::internal {
+
+class Workers;
 
 struct Access {
   static_assert(sizeof(Value) == sizeof(void*));
@@ -26,6 +32,8 @@ struct Access {
   // What checkpoints see of it, one object for its whole life.
   static std::shared_ptr<Trackable> NodeOf(const Variable& v);
   static std::shared_ptr<Trackable> NodeOf(const Module& m);
+  // Whose gradients the optimizer sums; null: this process' alone.
+  static const std::shared_ptr<Workers>& WorkersOf(const Optimizer& o);
 };
 
 // Throws tf::Error unless ok.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cc/compose.h"
+#include "cc/workers.h"
 #include "train/trackable.h"
 
 namespace headrace::tf {
@@ -23,6 +24,11 @@ const void* KeyOf(const Variable& v) { return Access::NodeOf(v).get(); }
 
 }  // namespace
 
+const std::shared_ptr<internal::Workers>& internal::Access::WorkersOf(
+    const Optimizer& o) {
+  return o.workers_;
+}
+
 Tensor LearningRate::operator()(const Tensor& step) const {
   return schedule_ ? internal::Cast(schedule_(step), DType::kFloat32)
                    : internal::Number(DType::kFloat32, rate_);
@@ -34,8 +40,12 @@ Optimizer::Optimizer(std::string name, LearningRate rate,
     : name_(std::move(name)),
       rate_(std::move(rate)),
       options_(options),
-      iterations_(NewNumber(Tensor(int64_t{0}), "iteration")),
-      all_(std::make_shared<Module>()) {
+      all_(std::make_shared<Module>()),
+      workers_(internal::CurrentWorkers()) {
+  // Other workers are told of these numbers when slots are made, as Python's
+  // are.
+  const internal::WorkersScope alone(nullptr);
+  iterations_ = NewNumber(Tensor(int64_t{0}), "iteration");
   if (!rate_.schedule() && rate_.rate() < 0) {
     Throw(ErrorCode::kInvalidArgument,
           absl::StrCat("Invalid learning rate: ", rate_.rate()));
@@ -133,6 +143,13 @@ bool Optimizer::IsBuilt(const std::vector<Variable>& variables) const {
 }
 
 void Optimizer::Build(const std::vector<Variable>& variables) {
+  const internal::WorkersScope scope(workers_);
+  if (workers_ != nullptr && !told_) {
+    told_ = true;
+    workers_->Tell(iterations_);
+    const auto rate = numbers_.find("learning_rate");
+    if (rate != numbers_.end()) workers_->Tell(rate->second);
+  }
   std::vector<Variable> fresh;
   for (const Variable& v : variables) {
     if (slots_.emplace(KeyOf(v), Slots{v, {}}).second) fresh.push_back(v);
@@ -207,6 +224,7 @@ void Optimizer::Apply(const Gradients& gradients,
     Throw(ErrorCode::kInvalidArgument,
           "No gradients provided for any variable.");
   }
+  if (workers_ != nullptr) kept = workers_->SumAll(kept);
   // Slots are made for what has a gradient: variables that never train have
   // none.
   if (!IsBuilt(changed)) Build(changed);

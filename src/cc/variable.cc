@@ -2,6 +2,8 @@
 
 #include "base/hash_map.h"
 #include "cc/access.h"
+#include "cc/compose.h"
+#include "cc/workers.h"
 #include "op/emitter.h"
 #include "op/resource.h"
 #include "train/variable_node.h"
@@ -52,6 +54,7 @@ Variable::Variable(const Tensor& initial, std::string name, bool trainable,
   state->handle =
       Access::Wrap(Value(headrace::Tensor::Scalar(std::move(handle))));
   state_ = std::move(state);
+  if (const auto workers = internal::CurrentWorkers()) workers->Tell(*this);
 }
 
 Variable internal::Access::ArgumentOf(Tensor handle, DType dtype,

@@ -38,6 +38,8 @@ class HR_API Loss {
   // One value a sample, neither weighted nor reduced: the shape is that of
   // y_pred without its last axis.
   virtual Tensor Values(const Tensor& y_true, const Tensor& y_pred) const = 0;
+  // How the values become one.
+  Reduction reduction() const { return reduction_; }
 
  protected:
   // For losses of one's own: only Values is to be said.

@@ -16,6 +16,10 @@
 #include "headrace/gradient.h"
 #include "headrace/variable.h"
 
+namespace headrace::tf::internal {
+class Workers;
+}
+
 namespace headrace::tf {
 
 // A number, or a function of the step (an int64 scalar, from 0) that gives a
@@ -105,7 +109,9 @@ class HR_API Optimizer : public Module {
   // and for shapes that are not the variables'. Slots are made at a variable's
   // first step. Of slices SGD without momentum and Adagrad change those rows
   // alone; the others' rules move every row in each step, as Keras' do. In a
-  // traced function the updates become ops of its graph.
+  // traced function the updates become ops of its graph. An optimizer that was
+  // made in a strategy's scope (cluster.h) first sums the gradients over the
+  // workers.
   void Apply(const Gradients& gradients,
              const std::vector<Variable>& variables);
   // Makes the slots of these variables now, where they are missing: for a
@@ -165,6 +171,7 @@ class HR_API Optimizer : public Module {
   Tensor Number(const std::string& name, DType dtype) const;
 
  private:
+  friend struct internal::Access;
   using Key = const void*;  // what names a variable's state
   Gradients Limited(Gradients gradients) const;
   bool Decays(const Variable& variable) const;
@@ -186,6 +193,9 @@ class HR_API Optimizer : public Module {
   };
   std::map<Key, Slots> slots_;
   std::vector<Variable> without_decay_;
+  // Whose gradients are summed; null: this process' alone.
+  std::shared_ptr<internal::Workers> workers_;
+  bool told_ = false;  // whether its own numbers are the first worker's
 };
 
 // v -= rate * g; with momentum: a = momentum * a - rate * g, v += a (or, with

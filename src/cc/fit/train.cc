@@ -5,6 +5,7 @@
 
 #include "cc/compose.h"
 #include "cc/fit/shapes.h"
+#include "cc/workers.h"
 #include "headrace/function.h"
 #include "headrace/tape.h"
 
@@ -106,23 +107,50 @@ struct ForwardPass {
   Batch predicted, labels, weights;  // one an output
 };
 
-Tensor TotalLoss(const layers::Layer& model, const Objective& objective,
-                 const ForwardPass& pass) {
-  Batch parts;
+Tensor SumOf(const Batch& parts) {
+  if (parts.size() == 1) return parts[0];
+  return internal::Op("AddN", parts,
+                      {{"N", static_cast<int64_t>(parts.size())}});
+}
+
+struct TotalLoss {
+  Tensor
+      told;  // of the batch; of losses that are sums, of all workers' batches
+  // What gradients are of: where workers sum these, means of batches count by
+  // their share.
+  Tensor minimized;
+};
+
+TotalLoss TotalLossOf(const layers::Layer& model, const Objective& objective,
+                      const ForwardPass& pass, int workers = 1) {
+  Batch told, minimized;
+  const auto add = [&](const Tensor& part, losses::Reduction reduction) {
+    const bool sum = reduction == losses::Reduction::kSum;
+    const bool mean = reduction == losses::Reduction::kSumOverBatchSize;
+    told.push_back(sum && workers > 1 ? part * workers : part);
+    minimized.push_back(mean && workers > 1 ? part / workers : part);
+  };
   for (size_t i = 0; i < objective.labels(); ++i) {
     Tensor part = (*objective.losses[i])(pass.labels[i], pass.predicted[i],
                                          pass.weights[i]);
     if (!objective.loss_weights.empty())
       part = part * objective.loss_weights[i];
     // Models of mixed dtypes: the first output's counts.
-    parts.push_back(i == 0 ? part : internal::Cast(part, parts[0].dtype()));
+    if (i > 0) part = internal::Cast(part, told[0].dtype());
+    add(part, objective.losses[i]->reduction());
   }
   for (const Tensor& penalty : model.losses()) {
-    parts.push_back(internal::Cast(penalty, parts[0].dtype()));
+    add(internal::Cast(penalty, told[0].dtype()),
+        losses::Reduction::kSumOverBatchSize);
   }
-  if (parts.size() == 1) return parts[0];
-  return internal::Op("AddN", parts,
-                      {{"N", static_cast<int64_t>(parts.size())}});
+  const Tensor total = SumOf(told);
+  return {total, workers > 1 ? SumOf(minimized) : total};
+}
+
+// A running mean that belongs to this process, whatever scope is in force.
+metrics::Mean OwnMean() {
+  const internal::WorkersScope alone(nullptr);
+  return metrics::Mean();
 }
 
 void UpdateAll(const std::vector<metrics::Metric*>& metrics,
@@ -137,11 +165,14 @@ void UpdateAll(const std::vector<metrics::Metric*>& metrics,
 class Evaluator {
  public:
   Evaluator(layers::Layer& model, const Objective& objective,
-            const std::vector<metrics::Metric*>& metrics)
+            const std::vector<metrics::Metric*>& metrics,
+            std::shared_ptr<internal::Workers> workers = nullptr)
       : objective_(objective),
+        metrics_(metrics),
+        workers_(std::move(workers)),
         step_([&model, metrics, this](const Batch& batch) -> Batch {
           const ForwardPass pass(model, batch, objective_, /*training=*/false);
-          const Tensor value = TotalLoss(model, objective_, pass);
+          const Tensor value = TotalLossOf(model, objective_, pass).told;
           UpdateAll(metrics, pass);
           // Batches of other sizes count as they are large.
           mean_.Update(value,
@@ -156,12 +187,18 @@ class Evaluator {
       objective_.Check(batch);
       step_(batch);
     }
+    if (workers_ != nullptr) {
+      workers_->SumVariables(mean_);
+      for (const metrics::Metric* m : metrics_) workers_->SumVariables(*m);
+    }
     return mean_.result().item<float>();
   }
 
  private:
   const Objective objective_;
-  metrics::Mean mean_;
+  const std::vector<metrics::Metric*> metrics_;
+  const std::shared_ptr<internal::Workers> workers_;  // whose results these are
+  metrics::Mean mean_ = OwnMean();
   Function step_;
 };
 
@@ -178,21 +215,11 @@ class FitLoop {
                                                : kReportEvery),
         // An optimizer from a checkpoint goes on counting where it was.
         step_(optimizer.iterations().value().item<int64_t>()),
+        workers_(internal::Access::WorkersOf(optimizer)),
         update_([&](const Batch& batch) -> Batch {
-          GradientTape tape;
-          const ForwardPass pass(model, batch, objective_, /*training=*/true);
-          const Tensor value = TotalLoss(model, objective_, pass);
-          // Asked for behind the forward pass: a model's first call makes its
-          // weights.
-          const std::vector<Variable> variables = model.trainable_variables();
-          optimizer.Apply(tape.gradient(value, variables), variables);
-          UpdateAll(options_.metrics, pass);
-          // Summed in a variable: the loss of a step is read only when a report
-          // is due, so steps need not wait for each other.
-          mean_.Update(value);
-          return {value};
+          return Update(model, optimizer, batch);
         }),
-        evaluator_(model, objective_, options.metrics) {}
+        evaluator_(model, objective_, options.metrics, workers_) {}
 
   // One epoch, with reports by steps.
   Progress Run(data::Iterator& batches) {
@@ -236,6 +263,49 @@ class FitLoop {
   bool AtEnd() const { return options_.steps > 0 && step_ >= options_.steps; }
   bool Done() const { return training_.stop || AtEnd(); }
 
+  // A step, which is traced: the loss, and with other workers what the running
+  // mean and the metrics hold of all.
+  Batch Update(layers::Layer& model, Optimizer& optimizer, const Batch& batch) {
+    const int workers = workers_ != nullptr ? workers_->size() : 1;
+    const internal::NumberScope numbers(&numbers_);
+    GradientTape tape;
+    const ForwardPass pass(model, batch, objective_, /*training=*/true);
+    const TotalLoss loss = TotalLossOf(model, objective_, pass, workers);
+    // Asked for behind the forward pass: a model's first call makes its
+    // weights.
+    const std::vector<Variable> variables = model.trainable_variables();
+    optimizer.Apply(tape.gradient(loss.minimized, variables), variables);
+    UpdateAll(options_.metrics, pass);
+    // Summed in a variable: the loss of a step is read only when a report is
+    // due, so steps need not wait for each other.
+    if (workers_ == nullptr) {
+      mean_.Update(loss.told);
+      return {loss.told};
+    }
+    if (!std::exchange(mean_is_told_, true)) {
+      for (const Variable& v : mean_.variables()) workers_->Tell(v);
+    }
+    // As Keras' mean does, which other workers may have.
+    const Tensor rows =
+        internal::Op("GatherV2", {internal::ShapeOf(pass.labels[0]),
+                                  internal::Int(0), internal::Int(0)});
+    mean_.Update(loss.told, internal::Cast(rows, loss.told.dtype()));
+    Batch results = {loss.told};
+    for (const Variable& v : Reported()) {
+      results.push_back(workers_->Sum(v.value()));
+    }
+    return results;
+  }
+
+  // The variables of the running mean and the metrics.
+  std::vector<Variable> Reported() const {
+    std::vector<Variable> all = mean_.variables();
+    for (const metrics::Metric* m : options_.metrics) {
+      for (const Variable& v : m->variables()) all.push_back(v);
+    }
+    return all;
+  }
+
   void Begin() {
     for (Callback* c : options_.callbacks) c->OnTrainBegin(training_);
   }
@@ -258,7 +328,8 @@ class FitLoop {
     while (wanted && !Done() && (most == 0 || count < most) &&
            batches.Next(&batch)) {
       objective_.Check(batch);
-      const Tensor loss = update_(batch)[0];
+      results_ = update_(batch);
+      const Tensor loss = results_[0];
       ++step_;
       ++count;
       reported_ = saved_ = false;
@@ -287,6 +358,12 @@ class FitLoop {
   // Takes the loss and the metrics since the last time.
   void Collect() {
     reported_ = true;
+    if (results_.size() > 1) {  // of all workers
+      const std::vector<Variable> variables = Reported();
+      for (size_t i = 0; i < variables.size(); ++i) {
+        variables[i].assign(results_[i + 1]);
+      }
+    }
     progress_ = {step_, options_.steps, mean_.result().item<float>(), {}};
     mean_.Reset();
     for (metrics::Metric* m : options_.metrics) {
@@ -368,8 +445,12 @@ class FitLoop {
   int64_t step_;
   bool from_step_ = false;               // the first epoch is the step's
   bool reported_ = true, saved_ = true;  // what the last step gave
-  metrics::Mean mean_;
+  metrics::Mean mean_ = OwnMean();
   Progress progress_;
+  const std::shared_ptr<internal::Workers> workers_;  // null: alone
+  internal::KeptNumbers numbers_;                     // of the step
+  bool mean_is_told_ = false;
+  Batch results_;  // of the last step
   Function update_;
   Evaluator evaluator_;
 };

@@ -1,0 +1,187 @@
+"""Workers of C++ train with Python's: by parameter servers, and in a ring."""
+
+import contextlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import headrace as tf
+import numpy as np
+import processes
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[3]
+DIGITS = ROOT / "build" / "examples" / "cluster_digits"
+WORKER = ROOT / "build" / "tests" / "ring_worker"
+SCRIPT = ROOT / "examples" / "cluster_digits.py"
+DATA = ROOT / "examples" / "data" / "digits.bin"
+_LONG = 120  # seconds: a busy machine takes long to import
+
+pytestmark = pytest.mark.skipif(
+    not (DIGITS.exists() and WORKER.exists()), reason="no C++ build"
+)
+
+# A Python worker: the way of training, and where to write what came of it.
+TWIN = """
+import json, sys
+import numpy as np
+import headrace as tf
+way, path = sys.argv[1:]
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+rank, size = strategy.extended._task_id, strategy.num_replicas_in_sync
+x = (np.arange(8, dtype=np.float32) / 8 - rank / 4).reshape(4, 2)
+y = (np.arange(4, dtype=np.float32) / 2 + rank).reshape(4, 1)
+tf.keras.utils.set_random_seed(rank + 3)
+told = []
+
+def dense_model():
+    return tf.keras.Sequential([
+        tf.keras.layers.Dense(3, activation="tanh", input_shape=(2,)),
+        tf.keras.layers.Dense(1),
+    ])
+
+if way == "slices":
+    with strategy.scope():
+        table = tf.Variable(tf.reshape(tf.range(9.0, 1.0, -1.0), [4, 2]))
+        sgd = tf.keras.optimizers.SGD(0.5)
+    @tf.function
+    def step(rows):
+        def replica(rows):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(tf.gather(table, rows) ** 2)
+            sgd.apply_gradients([(tape.gradient(loss, table), table)])
+        strategy.run(replica, args=(rows,))
+    step(tf.fill([rank + 1], rank))
+    weights = [table.numpy()]
+elif way == "fit":
+    with strategy.scope():
+        model = dense_model()
+        model.compile(tf.keras.optimizers.Adam(0.1), "mse", metrics=["mae"])
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = (
+        tf.data.experimental.AutoShardPolicy.OFF
+    )
+    batches = tf.data.Dataset.from_tensors((x, y)).repeat(6).with_options(options)
+    history = model.fit(batches, epochs=2, verbose=0).history
+    told = [history["loss"][-1], history["mae"][-1]]
+    weights = model.get_weights()
+else:
+    with strategy.scope():
+        model = dense_model()
+        adam = tf.keras.optimizers.Adam(0.1)
+    @tf.function
+    def step(x, y):
+        def replica(x, y):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((model(x) - y) ** 2) / size
+            variables = model.trainable_variables
+            adam.apply_gradients(zip(tape.gradient(loss, variables), variables))
+            return loss
+        return strategy.reduce("SUM", strategy.run(replica, args=(x, y)), axis=None)
+    for _ in range(6):
+        loss = step(tf.constant(x), tf.constant(y))
+    told, weights = [float(loss)], model.get_weights()
+np.savez(path, *weights)
+print(json.dumps(told))
+# Nobody leaves while another one still sums.
+strategy.reduce("SUM", tf.constant(0), axis=None)
+"""
+
+
+@contextlib.contextmanager
+def started(spec, tasks):
+    """The processes of (job, number, command), which are told their task by TF_CONFIG."""
+    running = []
+    try:
+        for job, index, command in tasks:
+            config = {"cluster": spec, "task": {"type": job, "index": index}}
+            running.append(
+                subprocess.Popen(
+                    [str(c) for c in command],
+                    env={**os.environ, "TF_CONFIG": json.dumps(config)},
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                )
+            )
+        yield running
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+
+
+def outputs(running):
+    """What each process says on its standard output, when all have ended well."""
+    said = [p.communicate(timeout=_LONG) for p in running]
+    for process, (_, errors) in zip(running, said):
+        assert process.returncode == 0, [e[-2000:] for _, e in said] or errors
+    return [out for out, _ in said]
+
+
+def weights_of(prefix, names):
+    reader = tf.train.load_checkpoint(str(prefix))
+    return [reader.get_tensor(f"{n}/.ATTRIBUTES/VARIABLE_VALUE") for n in names]
+
+
+@pytest.mark.parametrize("cpp_rank", [0, 1])
+@pytest.mark.parametrize("way", ["loop", "fit", "slices"])
+def test_a_ring_of_both(way, cpp_rank, tmp_path):
+    """Losses and weights are the same, bit by bit, whichever worker is the first."""
+    spec = processes.Cluster(worker=2).spec
+    commands = {
+        cpp_rank: [WORKER, way, tmp_path / "cpp"],
+        1 - cpp_rank: [sys.executable, "-c", TWIN, way, tmp_path / "python.npz"],
+    }
+    with started(spec, [("worker", i, c) for i, c in commands.items()]) as running:
+        cpp, python = outputs(running)
+    told = [float(t) for t in cpp.split()]
+    np.testing.assert_allclose(told, json.loads(python.splitlines()[-1]), rtol=1e-6)
+    kept = np.load(tmp_path / "python.npz")
+    names = ["table"] if way == "slices" else [str(i) for i in range(4)]
+    found = weights_of(tmp_path / "cpp", [f"module/{n}" for n in names])
+    assert len(kept.files) == len(names)
+    for got, name in zip(found, kept.files):
+        np.testing.assert_array_equal(got, kept[name])
+    if way == "slices":
+        first = np.arange(1, 9) if cpp_rank == 0 else np.arange(9, 1, -1)
+        # v -= 0.5 * 2 v for row 0, and twice that for row 1.
+        want = np.float32(first).reshape(4, 2) * np.float32([[0], [-1], [1], [1]])
+        np.testing.assert_array_equal(found[0], want)
+
+
+def test_digits_in_a_ring(tmp_path):
+    spec = processes.Cluster(worker=2).spec
+    options = ["--steps", 30, "--data", DATA, "--weights"]
+    commands = [
+        [sys.executable, SCRIPT, "ring", *options, tmp_path / "python.npz"],
+        [DIGITS, "ring", *options, tmp_path / "cpp"],
+    ]
+    with started(spec, [("worker", i, c) for i, c in enumerate(commands)]) as running:
+        python, cpp = outputs(running)
+    assert "test accuracy: 0." in python and "trained 30 steps" in cpp
+    kept = np.load(tmp_path / "python.npz")
+    names = [f"weights/{n.replace('/', '_')}" for n in kept.files]
+    for got, name in zip(weights_of(tmp_path / "cpp", names), kept.files):
+        np.testing.assert_array_equal(got, kept[name])
+
+
+def test_digits_by_parameter_servers(tmp_path):
+    """The C++ worker makes the steps behind those of Python's, on the same variables."""
+    spec = processes.Cluster(ps=2, worker=2).spec
+    script = [sys.executable, SCRIPT]
+    graph = tmp_path / "graph.pb"
+    with started(spec, [("worker", 1, [*script, "graph", "--graph", graph])]) as one:
+        outputs(one)
+    servers = [("ps", i, [*script, "async"]) for i in range(2)]
+    with started(spec, servers):
+        python = [*script, "async", "--data", DATA, "--steps", 10]
+        cpp = [DIGITS, "servers", "--graph", graph, "--data", DATA, "--steps", 120]
+        workers = [("worker", 0, python), ("worker", 1, cpp)]
+        with started(spec, workers) as running:
+            first, second = outputs(running)
+    # Both count in one variable: Python ends behind 20 steps of both together.
+    assert "test accuracy: 0." in first
+    assert "trained 12" in second

@@ -1,0 +1,35 @@
+// A task of a cluster.
+#include "cc/compose.h"
+#include "cc/server_state.h"
+
+namespace headrace::tf::distribute {
+
+using internal::Check;
+
+Server::Server(const ClusterSpec& cluster, const std::string& job, int index)
+    : state_(std::make_shared<State>()) {
+  tensorflow::ServerDef def;
+  for (const std::string& name : cluster.jobs()) {
+    auto* made = def.mutable_cluster()->add_job();
+    made->set_name(name);
+    for (const auto& [number, address] : cluster.tasks(name)) {
+      (*made->mutable_tasks())[number] = address;
+    }
+  }
+  def.set_protocol("grpc");
+  def.set_job_name(job);
+  def.set_task_index(index);
+  state_->task = Check(headrace::distributed::NewServer(def));
+  state_->task->Start();
+}
+
+Server::Server(const TaskConfig& task)
+    : Server(task.cluster, task.job, task.index) {}
+
+const std::string& Server::target() const { return state_->task->target(); }
+
+void Server::Join() const { Check(state_->task->Join()); }
+
+void Server::Stop() const { state_->task->Stop(); }
+
+}  // namespace headrace::tf::distribute
