@@ -63,17 +63,17 @@ void Fit(const MultiWorkerMirroredStrategy& strategy, tf::layers::Layer& model,
 
 // Rows of a table that each worker looks up for itself.
 void Slices(const MultiWorkerMirroredStrategy& strategy, tf::Module& module) {
-  const tf::Variable table = module.Track(
-      "table",
-      tf::Variable(tf::Tensor::From<float>({1, 2, 3, 4, 5, 6, 7, 8}, {4, 2})));
+  tf::layers::Embedding rows_of(4, 2, tf::initializers::Constant(1));
+  rows_of.Build(tf::TensorShape{2});
+  const tf::Variable table = module.Track("table", rows_of.embeddings());
   tf::SGD sgd(0.5);
   auto step = tf::function([&](const tf::Tensor& rows) {
     tf::GradientTape tape;
-    const tf::Tensor found = tf::ResourceGather(table.handle(), rows,
-                                                {.dtype = tf::DType::kFloat32});
+    const tf::Tensor found = rows_of(rows);
     const tf::Tensor loss =
         tf::Sum(found * found, tf::Tensor::From<int32_t>({0, 1}));
-    sgd.Apply(tape.gradient(loss, {table}), {table});
+    const std::vector<tf::Variable> variables = {table};
+    sgd.Apply(tape.gradient(loss, variables), variables);
   });
   const int32_t rank = strategy.rank();
   std::vector<int32_t> rows(static_cast<size_t>(rank + 1), rank);

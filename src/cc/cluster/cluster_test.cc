@@ -202,7 +202,8 @@ void ExpectValues(const Tensor& found, const std::vector<float>& wanted) {
 
 // What each of two workers does.
 void ActAsWorker() {
-  const MultiWorkerMirroredStrategy strategy({}, {.timeout_seconds = 60});
+  const MultiWorkerMirroredStrategy strategy(
+      CommunicationOptions{.timeout_seconds = 60});
   ASSERT_EQ(strategy.size(), 2);
   const float rank = static_cast<float>(strategy.rank());
   const auto act = [&](const Tensor& x) -> std::vector<Tensor> {
