@@ -112,6 +112,9 @@ struct SessionOptions {
   // kDeadlineExceeded then. 0: no limit for runs, and ten minutes for the tasks
   // of the cluster to come.
   double operation_timeout = 0;
+  // Which tasks the session knows and waits for, the server's own among them:
+  // {"/job:ps", "/job:worker/task:1"} leaves other workers out. Empty: all.
+  std::vector<std::string> device_filters;
 };
 
 // A session of a server's target: runs parts of a graph on the tasks of its

@@ -147,6 +147,11 @@ TEST(Cluster, SessionsTrainByAParameterServer) {
       Session::OfMetaGraph(ps.target(), meta.SerializeAsString());
   EXPECT_EQ(other.Run({}, {"read"})[0].item<float>(), 12);
   EXPECT_EQ(session.Devices().size(), 2u);
+  const Session filtered(worker.target(), GraphBytes(),
+                         {.device_filters = {"/job:worker"}});
+  EXPECT_EQ(
+      filtered.Devices(),
+      std::vector<std::string>{"/job:worker/replica:0/task:0/device:CPU:0"});
 
   const auto run = [&](const Session::Named& feeds, const char* fetch,
                        std::vector<std::string> targets = {}) {
