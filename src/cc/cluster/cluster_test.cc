@@ -266,6 +266,17 @@ void ActAsWorker() {
       model, adam, losses::MeanSquaredError(), batches,
       {.steps = 20, .metrics = {&error}, .report_every = 10, .verbose = false});
   EXPECT_EQ(progress.step, 20);
+  // The first worker's last batch is smaller, and traced anew by it alone.
+  const int64_t rows_of_own = 5 + strategy.rank();
+  const auto uneven =
+      data::Dataset::FromTensorSlices(
+          {Fill(Tensor::From<int64_t>({rows_of_own, 2}), Tensor(1.0f)),
+           Fill(Tensor::From<int64_t>({rows_of_own, 1}), Tensor(rank))})
+          .Batch(3);
+  EXPECT_EQ(train::Fit(model, adam, losses::MeanSquaredError(), uneven,
+                       {.metrics = {&error}, .verbose = false})
+                .step,
+            22);
   // Losses and weights are the same on both.
   std::vector<Tensor> found = {Tensor(progress.loss),
                                Tensor(progress.metrics[0])};
