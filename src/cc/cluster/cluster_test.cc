@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 #include <thread>
+#include <tuple>
 
 #include "graph/import.h"
 #include "gtest/gtest.h"
@@ -178,10 +179,27 @@ TEST(Cluster, WhatIsNoTaskAndNoTarget) {
   const auto server = [](const ClusterSpec& s, const char* job, int index) {
     return ErrorOfCall([&] { Server(s, job, index); });
   };
-  EXPECT_TRUE(Says(server(spec, "ps", 0), "ps"))
-      << server(spec, "ps", 0).what();
-  EXPECT_TRUE(Says(server(ClusterSpec{{"worker", {"nowhere"}}}, "worker", 0),
-                   "nowhere"));
+  const std::tuple<ClusterSpec, const char*, int, ErrorCode, const char*>
+      cases[] = {
+          {spec, "ps", 0, ErrorCode::kInternal, "Job \"ps\""},
+          {spec, "worker", 3, ErrorCode::kInternal, "Task 3"},
+          {spec, "", -1, ErrorCode::kInternal, "Job \"\""},
+          {ClusterSpec{{"worker", {"nowhere"}}}, "worker", 0,
+           ErrorCode::kInvalidArgument, "\"nowhere\""},
+          {ClusterSpec{{"worker", {address}}, {"ps", {"bad"}}}, "worker", 0,
+           ErrorCode::kInvalidArgument, "\"bad\""},
+      };
+  for (const auto& [cluster, job, index, code, part] : cases) {
+    const Error e = server(cluster, job, index);
+    EXPECT_EQ(e.code(), code) << e.what();
+    EXPECT_TRUE(Says(e, part)) << e.what();
+  }
+  {
+    const Server first(spec, "worker", 0);
+    const Error taken = server(spec, "worker", 0);
+    EXPECT_EQ(taken.code(), ErrorCode::kUnknown) << taken.what();
+    EXPECT_TRUE(Says(taken, address)) << taken.what();
+  }
   EXPECT_EQ(ErrorOfCall([&] { Session("local", GraphBytes()); }).code(),
             ErrorCode::kInvalidArgument);
   EXPECT_EQ(
