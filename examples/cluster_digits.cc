@@ -117,7 +117,11 @@ int TrainByServers(const Arguments& arguments) {
                  arguments.graph.c_str());
     return 1;
   }
-  const tf::distribute::Session session(server.target(), graph.str());
+  // Other workers come and go as they like.
+  const tf::distribute::Session session(
+      server.target(), graph.str(),
+      {.device_filters = {"/job:ps",
+                          "/job:worker/task:" + std::to_string(task.index)}});
   const int workers = static_cast<int>(task.cluster.tasks("worker").size());
   tf::data::Iterator batches(Batches(arguments.data, workers, task.index));
   tf::data::Element batch;

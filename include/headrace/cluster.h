@@ -85,11 +85,11 @@ struct HR_API TaskConfig {
 class HR_API Server {
  public:
   // Listens at the task's own address in the cluster; with port 0 at one that
-  // is free. Throws kInvalidArgument for a cluster without the task and for
-  // addresses that are not host:port, kUnknown where it cannot listen, and
-  // kFailedPrecondition without the library of gRPC.
+  // is free. Throws as Python's does: kInternal for a cluster without the task,
+  // also where it is not said, kInvalidArgument for addresses that are not
+  // host:port, kUnknown where it cannot listen, and kFailedPrecondition without
+  // the library of gRPC.
   Server(const ClusterSpec& cluster, const std::string& job, int index);
-  // kInvalidArgument also where the task is not said.
   explicit Server(const TaskConfig& task);
 
   // "grpc://host:port": what a Session takes to reach it.
@@ -97,7 +97,8 @@ class HR_API Server {
   // Waits until Stop is called, by another thread, or what ends the thread's
   // work (cancellation.h) ends the wait.
   void Join() const;
-  // Ends sessions and steps under way, and answers nobody from then on. Twice
+  // Ends sessions and steps under way, and answers nobody from then on; members
+  // of groups first take what they are to get, for ten seconds at most. Twice
   // is once.
   void Stop() const;
 
@@ -112,6 +113,9 @@ struct SessionOptions {
   // kDeadlineExceeded then. 0: no limit for runs, and ten minutes for the tasks
   // of the cluster to come.
   double operation_timeout = 0;
+  // Which tasks the session knows and waits for, the server's own among them:
+  // {"/job:ps", "/job:worker/task:1"} leaves other workers out. Empty: all.
+  std::vector<std::string> device_filters;
 };
 
 // A session of a server's target: runs parts of a graph on the tasks of its
@@ -225,10 +229,11 @@ class HR_API MultiWorkerMirroredStrategy {
   void Barrier() const;
 
   // While it lives, on the thread that made it: variables begin with the first
-  // worker's value, and optimizers that are made sum the gradients that they
-  // are given (Optimizer::Apply), so that losses are to be divided by the
-  // number of workers, or by the size of the global batch. Ends on its thread,
-  // scopes in reverse order.
+  // worker's value (of strings none can be made: kUnimplemented), and
+  // optimizers that are made sum the gradients that they are given
+  // (Optimizer::Apply), so that losses are to be divided by the number of
+  // workers, or by the size of the global batch. Ends on its thread, scopes in
+  // reverse order.
   //
   // train::Fit with such an optimizer divides the loss by the number of
   // workers, as Keras does; losses and metrics of reports are of all workers.

@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 #include <thread>
+#include <tuple>
 
 #include "graph/import.h"
 #include "gtest/gtest.h"
@@ -147,6 +148,11 @@ TEST(Cluster, SessionsTrainByAParameterServer) {
       Session::OfMetaGraph(ps.target(), meta.SerializeAsString());
   EXPECT_EQ(other.Run({}, {"read"})[0].item<float>(), 12);
   EXPECT_EQ(session.Devices().size(), 2u);
+  const Session filtered(worker.target(), GraphBytes(),
+                         {.device_filters = {"/job:worker"}});
+  EXPECT_EQ(
+      filtered.Devices(),
+      std::vector<std::string>{"/job:worker/replica:0/task:0/device:CPU:0"});
 
   const auto run = [&](const Session::Named& feeds, const char* fetch,
                        std::vector<std::string> targets = {}) {
@@ -173,10 +179,27 @@ TEST(Cluster, WhatIsNoTaskAndNoTarget) {
   const auto server = [](const ClusterSpec& s, const char* job, int index) {
     return ErrorOfCall([&] { Server(s, job, index); });
   };
-  EXPECT_TRUE(Says(server(spec, "ps", 0), "ps"))
-      << server(spec, "ps", 0).what();
-  EXPECT_TRUE(Says(server(ClusterSpec{{"worker", {"nowhere"}}}, "worker", 0),
-                   "nowhere"));
+  const std::tuple<ClusterSpec, const char*, int, ErrorCode, const char*>
+      cases[] = {
+          {spec, "ps", 0, ErrorCode::kInternal, "Job \"ps\""},
+          {spec, "worker", 3, ErrorCode::kInternal, "Task 3"},
+          {spec, "", -1, ErrorCode::kInternal, "Job \"\""},
+          {ClusterSpec{{"worker", {"nowhere"}}}, "worker", 0,
+           ErrorCode::kInvalidArgument, "\"nowhere\""},
+          {ClusterSpec{{"worker", {address}}, {"ps", {"bad"}}}, "worker", 0,
+           ErrorCode::kInvalidArgument, "\"bad\""},
+      };
+  for (const auto& [cluster, job, index, code, part] : cases) {
+    const Error e = server(cluster, job, index);
+    EXPECT_EQ(e.code(), code) << e.what();
+    EXPECT_TRUE(Says(e, part)) << e.what();
+  }
+  {
+    const Server first(spec, "worker", 0);
+    const Error taken = server(spec, "worker", 0);
+    EXPECT_EQ(taken.code(), ErrorCode::kUnknown) << taken.what();
+    EXPECT_TRUE(Says(taken, address)) << taken.what();
+  }
   EXPECT_EQ(ErrorOfCall([&] { Session("local", GraphBytes()); }).code(),
             ErrorCode::kInvalidArgument);
   EXPECT_EQ(
@@ -261,6 +284,17 @@ void ActAsWorker() {
       model, adam, losses::MeanSquaredError(), batches,
       {.steps = 20, .metrics = {&error}, .report_every = 10, .verbose = false});
   EXPECT_EQ(progress.step, 20);
+  // The first worker's last batch is smaller, and traced anew by it alone.
+  const int64_t rows_of_own = 5 + strategy.rank();
+  const auto uneven =
+      data::Dataset::FromTensorSlices(
+          {Fill(Tensor::From<int64_t>({rows_of_own, 2}), Tensor(1.0f)),
+           Fill(Tensor::From<int64_t>({rows_of_own, 1}), Tensor(rank))})
+          .Batch(3);
+  EXPECT_EQ(train::Fit(model, adam, losses::MeanSquaredError(), uneven,
+                       {.metrics = {&error}, .verbose = false})
+                .step,
+            22);
   // Losses and weights are the same on both.
   std::vector<Tensor> found = {Tensor(progress.loss),
                                Tensor(progress.metrics[0])};

@@ -42,9 +42,12 @@ int64_t MillisecondsOf(double seconds) {
 // What the constructors share: all but the graph.
 std::unique_ptr<headrace::distributed::ClientSession> ClientOf(
     const std::string& target, std::shared_ptr<Graph> graph,
-    int64_t milliseconds) {
+    const SessionOptions& options) {
   tensorflow::ConfigProto config;
-  config.set_operation_timeout_in_ms(milliseconds);
+  config.set_operation_timeout_in_ms(MillisecondsOf(options.operation_timeout));
+  for (const std::string& filter : options.device_filters) {
+    config.add_device_filters(filter);
+  }
   auto stub = Check(headrace::distributed::StubOf(target));
   return std::make_unique<headrace::distributed::ClientSession>(
       std::move(stub), std::move(graph), config, target);
@@ -57,7 +60,7 @@ Session::Session(const std::string& target, const std::string& graph_def,
     : state_(std::make_shared<State>()) {
   state_->milliseconds = MillisecondsOf(options.operation_timeout);
   Check(ImportGraphBytes(graph_def, {}, state_->graph.get(), nullptr));
-  state_->client = ClientOf(target, state_->graph, state_->milliseconds);
+  state_->client = ClientOf(target, state_->graph, options);
 }
 
 Session Session::OfMetaGraph(const std::string& target,
@@ -70,7 +73,7 @@ Session Session::OfMetaGraph(const std::string& target,
   auto state = std::make_shared<State>();
   state->milliseconds = MillisecondsOf(options.operation_timeout);
   Check(ImportGraphDef(read.graph_def(), {}, state->graph.get(), nullptr));
-  state->client = ClientOf(target, state->graph, state->milliseconds);
+  state->client = ClientOf(target, state->graph, options);
   return Session(std::move(state));
 }
 
