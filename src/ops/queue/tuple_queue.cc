@@ -6,6 +6,27 @@
 #include "ops/queue/await_change.h"
 
 namespace headrace {
+
+class ABSL_SCOPED_LOCKABLE TupleQueue::Change {
+ public:
+  explicit Change(TupleQueue& queue) ABSL_EXCLUSIVE_LOCK_FUNCTION(queue.mutex_)
+      : queue_(queue) {
+    queue_.mutex_.lock();
+  }
+  ~Change() ABSL_UNLOCK_FUNCTION() {
+    queue_.FindTold();
+    const bool changed = std::exchange(queue_.has_changed_, false);
+    const auto told = std::exchange(queue_.told_, {});
+    queue_.mutex_.unlock();
+    if (changed) queue_.changed_.NotifyAll();
+    for (const auto& ready : told) ready();
+  }
+  Change(const Change&) = delete;
+
+ private:
+  TupleQueue& queue_;
+};
+
 template <typename Call>
 class TupleQueue::Place : public WaitingPlace {
  public:
@@ -30,26 +51,6 @@ class TupleQueue::Place : public WaitingPlace {
 
  private:
   const std::shared_ptr<TupleQueue> queue_;
-};
-
-class ABSL_SCOPED_LOCKABLE TupleQueue::Change {
- public:
-  explicit Change(TupleQueue& queue) ABSL_EXCLUSIVE_LOCK_FUNCTION(queue.mutex_)
-      : queue_(queue) {
-    queue_.mutex_.lock();
-  }
-  ~Change() ABSL_UNLOCK_FUNCTION() {
-    queue_.FindTold();
-    const bool changed = std::exchange(queue_.has_changed_, false);
-    const auto told = std::exchange(queue_.told_, {});
-    queue_.mutex_.unlock();
-    if (changed) queue_.changed_.NotifyAll();
-    for (const auto& ready : told) ready();
-  }
-  Change(const Change&) = delete;
-
- private:
-  TupleQueue& queue_;
 };
 
 TupleQueue::TupleQueue(StringView kind, std::string name,
