@@ -101,7 +101,7 @@ Status TupleQueue::CheckTuple(absl::Span<const Tensor> tuple, bool many) const {
 }
 
 void TupleQueue::FindTold() {
-  const auto tell = [&](auto* call) {
+  const auto tell = [&](auto* call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (call->ready) told_.push_back(std::exchange(call->ready, nullptr));
   };
   if (cancelled_) {
