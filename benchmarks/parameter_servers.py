@@ -115,10 +115,11 @@ class _Steps:
                 if way == "small":
                     all_small = [variable(f"v{i}", 4) for i in range(1000)]
                 else:
-                    v = variable("v", count)
+                    # Variables of one name are one, whichever graph has them.
+                    v = variable(f"{way}{count}", count)
                 nothing = tf.no_op()
             with v1.device("/job:worker/task:0"):
-                own = variable("own", count)
+                own = variable(f"own_{way}{count}", count)
                 if way == "pull":
                     run = tf.reduce_max(tf.identity(v.read_value())[:1]).op
                 elif way == "small":
