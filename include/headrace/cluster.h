@@ -6,9 +6,9 @@
 //
 //   tf::distribute::MultiWorkerMirroredStrategy strategy;  // by TF_CONFIG
 //   tf::distribute::MultiWorkerMirroredStrategy::Scope scope(strategy);
-//   tf::layers::Sequential model(...);  // begins with the first worker's
-//   values tf::SGD sgd(0.1);                   // sums gradients over the
-//   workers tf::train::Fit(model, sgd, loss, batches, {.steps = 100});
+//   tf::layers::Sequential model(...);  // the first worker's values
+//   tf::SGD sgd(0.1);                   // of all workers' gradients
+//   tf::train::Fit(model, sgd, loss, batches, {.steps = 100});
 //
 // Tasks talk over gRPC, by libheadrace_grpc.so: where that is not installed,
 // what needs it throws kFailedPrecondition, which says what to install.
