@@ -1,9 +1,8 @@
 """Strategies of several workers, and what coordinates them."""
 
 from headrace.context import errors
-from headrace.distribute import mirrored, strategy
+from headrace.distribute import strategy
 from headrace.distribute.multi_worker import CollectiveAllReduceExtended
-from headrace.distribute.resolver.launched import default_resolver
 from headrace.distribute.options import CommunicationImplementation, Options, ReduceOp
 
 

@@ -3,7 +3,6 @@ variables lie on parameter servers by turns, and trains without waiting for the 
 
 import contextlib
 
-from headrace import _api as tf
 from headrace.context import stack, strategies
 from headrace.distribute import strategy
 from headrace.distribute.mirrored import CentralStorageExtended
