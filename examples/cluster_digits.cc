@@ -2,11 +2,11 @@
 // cluster, in C++: it takes its place beside workers of cluster_digits.py or
 // of its own kind. Which task it is, TF_CONFIG says.
 //
-//   cluster_digits ring                 weights on each worker, gradients
-//   summed cluster_digits servers --graph F    each gradient as it comes, to
-//   the
-//                                       variables on parameter servers: F is
-//                                       what `cluster_digits.py graph` wrote
+//   cluster_digits ring
+//       weights on each worker, gradients summed
+//   cluster_digits servers --graph F
+//       each gradient as it comes, to the variables on parameter servers: F is
+//       what `cluster_digits.py graph` wrote
 //
 // --steps N: in all, by servers those of all workers together (400);
 // --data F: the digits; --weights F writes its weights there as a checkpoint.

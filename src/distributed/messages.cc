@@ -46,13 +46,18 @@ Bytes WriteMessage(const google::protobuf::MessageLite& message) {
   return Bytes(message.SerializeAsString());
 }
 
-Status CheckLength(const google::protobuf::MessageLite& message) {
+StatusOr<Bytes> WriteIfShort(const google::protobuf::MessageLite& message) {
   const size_t bytes = message.ByteSizeLong();
-  if (bytes <= INT_MAX) return OkStatus();
-  return ResourceExhausted("a ", message.GetTypeName(), " of ", bytes,
-                           " bytes: a message has at most ", INT_MAX,
-                           "; what tasks send each other may be larger, what a "
-                           "session is fed or gives may not");
+  if (bytes > INT_MAX) {
+    return ResourceExhausted("a ", message.GetTypeName(), " of ", bytes,
+                             " bytes: a message has at most ", INT_MAX,
+                             "; what tasks send each other may be larger, what "
+                             "a session is fed or gives may not");
+  }
+  std::string text(bytes, '\0');
+  message.SerializeWithCachedSizesToArray(
+      reinterpret_cast<uint8_t*>(text.data()));
+  return Bytes(std::move(text));
 }
 
 Status StatusOf(const Answer& answer) {
@@ -73,8 +78,8 @@ Answer AnswerOf(const Status& s, Bytes body) {
 
 Answer AnswerWith(const Status& s, const google::protobuf::MessageLite& body) {
   if (!s.ok()) return AnswerOf(s);
-  const Status fits = CheckLength(body);
-  return AnswerOf(fits, fits.ok() ? WriteMessage(body) : Bytes());
+  StatusOr<Bytes> bytes = WriteIfShort(body);
+  return bytes.ok() ? AnswerOf(s, *std::move(bytes)) : AnswerOf(bytes.status());
 }
 
 Calls::~Calls() {
@@ -175,8 +180,9 @@ Status Calls::Wait() {
 void Calls::Start(Channel& channel, const std::string& path,
                   const google::protobuf::MessageLite& request,
                   const CallOptions& options, Read read) {
-  if (const Status s = CheckLength(request); !s.ok()) return Fail(s);
-  Start(channel, path, WriteMessage(request), options, std::move(read));
+  StatusOr<Bytes> bytes = WriteIfShort(request);
+  if (!bytes.ok()) return Fail(bytes.status());
+  Start(channel, path, *std::move(bytes), options, std::move(read));
 }
 
 Status CallAndWait(Channel& channel, const std::string& path,

@@ -21,9 +21,9 @@ inline constexpr char kWorkerService[] = "/tensorflow.WorkerService/";
 // Internal where the bytes are no such message, in gRPC's words for requests.
 Status ReadMessage(const Bytes& bytes, google::protobuf::MessageLite* message);
 Bytes WriteMessage(const google::protobuf::MessageLite& message);
-
-// ResourceExhausted where a message is longer than 2 GB, as none may be.
-Status CheckLength(const google::protobuf::MessageLite& message);
+// The same; ResourceExhausted where the message is longer than 2 GB, as none
+// may be.
+StatusOr<Bytes> WriteIfShort(const google::protobuf::MessageLite& message);
 
 Status StatusOf(const Answer& answer);
 // `body` counts where `s` is OK.

@@ -39,6 +39,8 @@ class OneDeviceExtended(strategy.StrategyExtended):
 class MirroredExtended(strategy.StrategyExtended):
     """A copy of each variable on each device, a replica on each."""
 
+    _isolates_sessions = True
+
     def __init__(self, container_strategy, devices=None, cross_device_ops=None):
         super().__init__(container_strategy)
         names = [strategy.canonical(d) for d in devices or strategy.all_devices()]
@@ -52,9 +54,6 @@ class MirroredExtended(strategy.StrategyExtended):
 
     def _create_variable(self, next_creator, **kwargs):
         return self._mirrored(next_creator, kwargs)
-
-    def _update_config(self, config):
-        config.isolate_session_state = True
 
 
 class CentralStorageVariable(MirroredVariable):
@@ -73,6 +72,8 @@ class CentralStorageVariable(MirroredVariable):
 
 class CentralStorageExtended(strategy.StrategyExtended):
     """Variables lie on one device, replicas run on several."""
+
+    _isolates_sessions = True
 
     def __init__(self, container_strategy, compute_devices, parameter_device):
         super().__init__(container_strategy)
@@ -98,9 +99,6 @@ class CentralStorageExtended(strategy.StrategyExtended):
     def _place(self):
         """A context in which a variable is made where it is to lie."""
         return tf.device(self._parameter_device)
-
-    def _update_config(self, config):
-        config.isolate_session_state = True
 
 
 class OneDeviceStrategy(strategy.Strategy):

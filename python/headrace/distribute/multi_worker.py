@@ -333,9 +333,7 @@ class CollectiveAllReduceExtended(mirrored.MirroredExtended):
     """A copy of each variable on each worker's devices; values of workers go together by
     collectives."""
 
-    def _update_config(self, config):
-        """Workers' sessions share their state."""
-
+    _isolates_sessions = False
     _Workers = Workers
 
     def __init__(self, container_strategy, cluster_resolver, options, devices=None):

@@ -259,8 +259,12 @@ class StrategyExtended:
     def _configure(self, session_config, cluster_spec, task_type, task_id):
         """Other strategies than those of several workers want nothing."""
 
+    _isolates_sessions = False  # whether its sessions share no state
+
     def _update_config(self, config):
         """Sets what the strategy's sessions need in a ConfigProto."""
+        if self._isolates_sessions:
+            config.isolate_session_state = True
 
     # --- scopes and variables ---
 

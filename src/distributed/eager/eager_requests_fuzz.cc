@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "distributed/eager/eager_service.h"
 #include "distributed/test_call.h"
+#include "distributed/worker/test_worker.h"
 
 namespace headrace::distributed {
 namespace {
@@ -40,13 +41,8 @@ bool StaysInside(const tensorflow::eager::EnqueueRequest& request) {
 
 struct Harness {
   Harness() {
-    tensorflow::ServerDef def;
-    auto* job = def.mutable_cluster()->add_job();
-    job->set_name("ps");
-    (*job->mutable_tasks())[0] = "ps:1";
-    def.set_job_name("ps");
-    contexts = std::make_shared<EagerContexts>(std::make_shared<Worker>(
-        *Cluster::Make(def, [](const std::string&) { return nullptr; }), 1));
+    contexts =
+        std::make_shared<EagerContexts>(LoneWorker("ps", /*rings=*/false));
     methods = EagerMethods(contexts);
     conversations = EagerConversations(contexts);
   }

@@ -10,6 +10,7 @@
 #include "distributed/test_call.h"
 #include "distributed/test_graphs.h"
 #include "distributed/wire/methods.h"
+#include "distributed/worker/test_worker.h"
 #include "headrace/master.pb.h"
 
 namespace headrace::distributed {
@@ -32,14 +33,7 @@ tensorflow::GraphDef OwnGraph() {
 
 struct Harness {
   Harness() {
-    tensorflow::ServerDef def;
-    auto* job = def.mutable_cluster()->add_job();
-    job->set_name("w");
-    (*job->mutable_tasks())[0] = "w:1";
-    def.set_job_name("w");
-    master = std::make_shared<Master>(std::make_shared<Worker>(
-        *Cluster::Make(def, [](const std::string&) { return nullptr; }), 1,
-        /*rings=*/true));
+    master = std::make_shared<Master>(LoneWorker("w", /*rings=*/true));
     methods = MasterMethods(master);
   }
   std::shared_ptr<Master> master;

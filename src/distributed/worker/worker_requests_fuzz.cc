@@ -8,6 +8,7 @@
 #include "distributed/test_call.h"
 #include "distributed/test_graphs.h"
 #include "distributed/wire/methods.h"
+#include "distributed/worker/test_worker.h"
 #include "distributed/worker/worker_service.h"
 #include "headrace/worker.pb.h"
 
@@ -43,14 +44,7 @@ tensorflow::RegisterGraphRequest OwnGraph(uint64_t incarnation) {
 
 struct Harness {
   Harness() {
-    tensorflow::ServerDef def;
-    auto* job = def.mutable_cluster()->add_job();
-    job->set_name("ps");
-    (*job->mutable_tasks())[0] = "ps:1";
-    def.set_job_name("ps");
-    worker = std::make_shared<Worker>(
-        *Cluster::Make(def, [](const std::string&) { return nullptr; }), 1,
-        /*rings=*/true);
+    worker = LoneWorker("ps", /*rings=*/true);
     methods = WorkerMethods(worker);
     (void)worker->RegisterGraph(OwnGraph(worker->incarnation()));
   }
