@@ -53,6 +53,9 @@ class Introduced : public ServerCall {
   std::string peer() const override { return call_->peer(); }
   Clock::time_point deadline() const override { return call_->deadline(); }
   bool MayWait() override { return call_->MayWait(); }
+  bool Later(std::function<void()> f) override {
+    return call_->Later(std::move(f));
+  }
   void OnCancel(std::function<void()> f) override {
     call_->OnCancel(std::move(f));
   }

@@ -52,14 +52,21 @@ inline Status RunWhereItMay(bool ends_soon, ServerCall& call,
 }
 
 // One that may work or wait, and stops when the caller is gone:
-// f(CallScope&, Request, Response*). Not so where ends_soon(request).
+// f(CallScope&, Request, Response*). Not so where ends_soon(request), nor where
+// begins(call, request) answers the call in its own time, which is true.
 template <typename Request, typename Response, typename F>
-Method OnThread(F f, std::function<bool(const Request&)> ends_soon = nullptr) {
-  return [f, ends_soon](std::shared_ptr<ServerCall> call, const Bytes& bytes) {
+Method OnThread(
+    F f, std::function<bool(const Request&)> ends_soon = nullptr,
+    std::function<bool(const std::shared_ptr<ServerCall>&,
+                       const std::shared_ptr<const Request>&)>
+        begins = nullptr) {
+  return [f, ends_soon, begins](std::shared_ptr<ServerCall> call,
+                                const Bytes& bytes) {
     auto request = std::make_shared<Request>();
     if (Status s = ReadMessage(bytes, request.get()); !s.ok()) {
       return call->Finish(AnswerOf(s));
     }
+    if (begins && begins(call, request)) return;
     CallScope scope{call, std::make_shared<CancellationToken>()};
     call->OnCancel([token = scope.token] { token->Cancel(); });
     const Status begun = RunWhereItMay(

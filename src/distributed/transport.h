@@ -29,7 +29,7 @@ namespace headrace::distributed {
 
 // Raised with each change of this header: the library of gRPC's transport that
 // is loaded must be of the same.
-inline constexpr int kTransportInterface = 6;
+inline constexpr int kTransportInterface = 7;
 
 // Names in lower case, as HTTP/2 has them; a name that ends in "-bin" may have
 // any bytes for its value.
@@ -104,6 +104,13 @@ class ServerCall {
   // To be asked on the thread that the method was called on: whether the method
   // may work or wait there until it returns. Else it must not.
   virtual bool MayWait() { return false; }
+  // On any thread: has it call `f` when it has seen to what the transport called
+  // it for. False, and no call, where it is none of the transport's, or may work
+  // or wait.
+  virtual bool Later(std::function<void()> f) {
+    (void)f;
+    return false;
+  }
   // Called once, at once where that has happened: the caller is gone or its
   // deadline has passed before the answer was sent. The last one set counts.
   virtual void OnCancel(std::function<void()> f) = 0;

@@ -2,9 +2,16 @@
 
 #include <utility>
 
+#include "base/job_threads.h"
 #include "base/threads.h"
 
 namespace headrace {
+namespace {
+
+// Of what runs behind one event, until another thread waits for the next one.
+constexpr int kMostInARow = 64;
+
+}  // namespace
 
 constinit thread_local EventQueue::Place EventQueue::place_;
 
@@ -47,7 +54,27 @@ bool EventQueue::MayWait() {
     shared->is_awaited = false;
   }
   shared->changed.NotifyOne();
-  return place_.is_left = true;
+  place_.is_left = true;
+  // The event may take long now, and even wait for these.
+  for (std::function<void()>& f : std::exchange(place_.later, {})) {
+    if (!RunOnOwnThread(f).ok()) f();
+  }
+  return true;
+}
+
+bool EventQueue::Later(std::function<void()> f) {
+  if (place_.queue == nullptr || place_.is_left) return false;
+  place_.later.push_back(std::move(f));
+  return true;
+}
+
+void EventQueue::RunLater() {
+  for (int n = 1; !place_.later.empty(); ++n) {
+    const std::function<void()> f = std::move(place_.later.front());
+    place_.later.erase(place_.later.begin());
+    f();
+    if (n % kMostInARow == 0) MayWait();
+  }
 }
 
 // Waits until no other thread waits for events; false behind the last one.
@@ -76,6 +103,7 @@ void EventQueue::Serve(Shared& shared) {
       }
       const QueueEvent& event = *static_cast<QueueEvent*>(tag);
       event.happened(event.of, ok);
+      RunLater();
     }
   }
   place_ = {};

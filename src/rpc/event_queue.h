@@ -3,6 +3,7 @@
 
 #include <grpcpp/completion_queue.h>
 
+#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -42,6 +43,10 @@ class EventQueue {
   // that it looks at: another one waits for the next. False where none is left,
   // and on threads of no queue.
   static bool MayWait();
+  // Calls `f` on the calling thread when that has seen to the event that it
+  // looks at. False, and no call, on threads of no queue, and on those that may
+  // work or wait.
+  static bool Later(std::function<void()> f);
 
  private:
   struct Shared {
@@ -56,11 +61,13 @@ class EventQueue {
   struct Place {
     Shared* queue = nullptr;
     bool is_left = false;  // to another thread, until the next event
+    std::vector<std::function<void()>> later;
   };
   static constinit thread_local Place place_;
 
   static void Serve(Shared& shared);
   static bool TakePlace(Shared& shared);
+  static void RunLater();
 
   const std::shared_ptr<Shared> shared_;
   std::vector<std::thread> threads_;

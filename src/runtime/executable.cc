@@ -350,12 +350,23 @@ Status Executable::RunBeside(Workspace& f, const Beside& group) {
   if (s.ok()) s = SetFeeds(f, feeds);
   if (s.ok()) s = RunSteps(f);
   if (!s.ok()) [[unlikely]] {
-    fetches->clear();
-    // A run that failed leaves nothing in the workspace, which the next run
-    // takes as it is.
-    f.Clear(counted_);
+    Drop(f, fetches);
     return s;
   }
+  HandOut(f, fetches);
+  return OkStatus();
+}
+
+// A run that failed leaves nothing in the workspace, which the next run takes
+// as it is.
+[[gnu::cold]] void Executable::Drop(Workspace& f,
+                                    std::vector<Tensor>* fetches) {
+  fetches->clear();
+  f.Clear(counted_);
+}
+
+[[gnu::hot]] void Executable::HandOut(Workspace& f,
+                                      std::vector<Tensor>* fetches) {
   fetches->resize(fetches_.size());
   for (size_t i = 0; i < fetches_.size(); ++i) {
     Tensor& slot = f.slots[fetches_[i]];
@@ -366,7 +377,6 @@ Status Executable::RunBeside(Workspace& f, const Beside& group) {
     }
   }
   f.Clear(clear_at_end_);
-  return OkStatus();
 }
 
 [[gnu::hot]] Status Executable::RunIn(Workspace& f, absl::Span<Tensor> feeds,

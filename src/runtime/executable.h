@@ -3,10 +3,12 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "base/fork_mutex.h"
 #include "graph/function.h"
@@ -23,6 +25,30 @@ class GraphDef;
 }
 
 namespace headrace {
+
+// Where a run goes on that holds no thread while it waits. Thread-safe.
+class RunHost {
+ public:
+  virtual ~RunHost() = default;
+  // Calls `part`, a part of the run, amid what such parts need on their thread.
+  virtual void Around(absl::FunctionRef<void()> part) = 0;
+  // Has `part` called once, soon, on any thread; not within this call, which
+  // comes from amid whatever the run waited for.
+  virtual void GoOn(std::function<void()> part) = 0;
+};
+
+// Such a run.
+class PausingRun {
+ public:
+  virtual ~PausingRun() = default;
+  // What Executable::Run would say and give. Called once, on whichever thread,
+  // perhaps within Start.
+  using Ended = std::function<void(Status, std::vector<Tensor> fetches)>;
+  // Once. Feeds are moved from.
+  virtual void Start(std::vector<Tensor> feeds, Ended ended) = 0;
+  // Has it look whether it is to stop. On any thread, at any time.
+  virtual void Poke() = 0;
+};
 
 // Thread-safe: runs may overlap; each takes a workspace (slots and arena) of
 // its own, kept for the next run.
@@ -45,6 +71,14 @@ class Executable {
   // step: "...\n\t [[{{node name}}]]".
   Status Run(const RunServices& services, absl::Span<Tensor> feeds,
              std::vector<Tensor>* fetches);
+
+  // Whether runs may go by MakePausing, on threads that others wait for: parts
+  // between waits are short, and what waits needs no thread.
+  bool may_pause() const;
+  // A run that has a thread only while it need not wait; may_pause() was true.
+  static StatusOr<std::shared_ptr<PausingRun>> MakePausing(
+      std::shared_ptr<Executable> e, const RunServices& services,
+      std::shared_ptr<RunHost> host);
 
   // For callers that run again and again. `keep` lives as long as the result,
   // which this executable must outlive.
@@ -104,6 +138,7 @@ class Executable {
   };
   struct FirstError;
   class OverlapRun;
+  class Pausing;
   struct Workspace;
   class Repeated;
   class ShapePlans;
@@ -136,6 +171,9 @@ class Executable {
                      std::vector<Tensor>* fetches);
   Status RunHere(Workspace& f, absl::Span<Tensor> feeds,
                  std::vector<Tensor>* fetches);
+  // Behind a run: its results, or, where it failed, nothing.
+  void HandOut(Workspace& f, std::vector<Tensor>* fetches);
+  void Drop(Workspace& f, std::vector<Tensor>* fetches);
   Status RunSteps(Workspace& f);
   Status RunAllGroups(Workspace& f);
   // Steps [begin, end), with the groups among them.
@@ -187,7 +225,8 @@ class Executable {
   int num_rules_ = 0;                     // dynamic steps
   int num_shared_weights_ = 0;            // RunWeights of a workspace
   size_t arena_bytes_ = 0;
-  bool ends_soon_ = false;
+  bool ends_soon_ = false, may_pause_ = false;
+  std::atomic<bool> has_long_parts_ = false;  // as runs that paused have shown
   std::atomic<Workspace*> spare_{nullptr};
   ForkMutex mutex_;
   std::vector<std::unique_ptr<Workspace>> workspaces_ ABSL_GUARDED_BY(mutex_);

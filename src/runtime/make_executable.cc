@@ -87,7 +87,8 @@ StatusOr<std::unique_ptr<Executable>> Executable::FromProgram(Program p) {
   HR_RETURN_IF_ERROR(BindProgram(p));
   HR_RETURN_IF_ERROR(CheckTokens());
   if (p.sandbox) HR_RETURN_IF_ERROR(CheckSizes(p));
-  Overlap overlap = FindOverlap(p);  // changes the order of calls
+  const bool may_pause = p.sandbox == nullptr && MayPause(p);
+  Overlap overlap = FindOverlap(p, may_pause);  // changes the order of calls
   std::vector<bool> guess;
   for (const Call& call : p.calls) guess.push_back(IsGuess(p, call));
   const std::vector<SideGroup> groups =
@@ -96,6 +97,7 @@ StatusOr<std::unique_ptr<Executable>> Executable::FromProgram(Program p) {
   std::unique_ptr<Executable> e(new Executable);
   e->sandbox_ = p.sandbox;
   e->ends_soon_ = p.sandbox == nullptr && EndsSoon(p);
+  e->may_pause_ = may_pause && overlap.any();
   e->arena_bytes_ = plan.arena_bytes;
   e->feeds_ = p.feeds;
   e->fetches_ = p.fetches;

@@ -30,12 +30,13 @@ bool ReachesOut(const OpDef& def) {
 
 class OverlapFinder {
  public:
-  explicit OverlapFinder(Program& p) : p_(p), behind_(p.calls.size()) {}
+  OverlapFinder(Program& p, bool always)
+      : p_(p), always_(always), behind_(p.calls.size()) {}
 
   Overlap Find() {
     if (p_.waits.size() == 0) return {};
     Follow();
-    if (!Pays()) return {};
+    if (always_ ? order_.size() == 0 : !Pays()) return {};
     MakeBlocks();
     return Ordered();
   }
@@ -238,6 +239,7 @@ class OverlapFinder {
   }
 
   Program& p_;
+  const bool always_;
   std::vector<int> maker_;       // per value, the call that makes it, or -1
   std::vector<WaitSet> behind_;  // per call
   WaitOrder order_;              // of the waiting calls that are left
@@ -267,12 +269,38 @@ SideGroup Overlap::AsGroup() const {
   return group;
 }
 
-Overlap FindOverlap(Program& p) { return OverlapFinder(p).Find(); }
+Overlap FindOverlap(Program& p, bool always) {
+  return OverlapFinder(p, always).Find();
+}
+
+namespace {
+
+// Nanoseconds a byte, of kernels that say nothing, or make their outputs
+// themselves: as fast as memory is.
+constexpr double kByteNs = 0.1;
+
+// Of a call whose values are all of known shapes and plain types, but for
+// resources.
+std::optional<double> KnownTime(const Program& p, const Call& call) {
+  double bytes = 0;
+  for (const auto& values : {absl::MakeConstSpan(call.inputs),
+                             absl::MakeConstSpan(call.outputs)}) {
+    for (const ValueId v : values) {
+      const ProgramValue& value = p.values[v];
+      if (value.dtype == DType::kResource) continue;
+      if (!IsPlain(value.dtype) || !value.shape.fully_known()) {
+        return std::nullopt;
+      }
+      bytes += static_cast<double>(value.shape.num_elements()) *
+               static_cast<double>(DTypeSize(value.dtype));
+    }
+  }
+  return std::max(WorkOf(p, call).ns, bytes * kByteNs);
+}
+
+}  // namespace
 
 bool EndsSoon(const Program& p) {
-  // Nanoseconds a byte, of kernels that say nothing, or make their outputs
-  // themselves: as fast as memory is.
-  constexpr double kByteNs = 0.1;
   double ns = 0;
   for (const Call& call : p.calls) {
     const OpDef& def = call.op->def();
@@ -282,22 +310,25 @@ bool EndsSoon(const Program& p) {
         (def.is_stateful && !known_state)) {
       return false;
     }
-    double bytes = 0;
-    bool known = true;
-    const auto add = [&](absl::Span<const ValueId> values) {
-      for (const ValueId v : values) {
-        const ProgramValue& value = p.values[v];
-        if (value.dtype == DType::kResource) continue;
-        known &= IsPlain(value.dtype) && value.shape.fully_known();
-        if (!known) return;
-        bytes += static_cast<double>(value.shape.num_elements()) *
-                 static_cast<double>(DTypeSize(value.dtype));
-      }
-    };
-    add(call.inputs);
-    add(call.outputs);
-    if (!known) return false;
-    ns += std::max(WorkOf(p, call).ns, bytes * kByteNs);
+    const std::optional<double> time = KnownTime(p, call);
+    if (!time) return false;
+    ns += *time;
+  }
+  return ns < kWorthThreadNs;
+}
+
+bool MayPause(const Program& p) {
+  double ns = 0;
+  for (const Call& call : p.calls) {
+    const OpDef& def = call.op->def();
+    if (def.Has(kMayWait) ? !def.Has(kMayBeTried)
+                          : CallsFunctions(def) || ReachesOut(def)) {
+      return false;
+    }
+    const std::optional<double> time = KnownTime(p, call);
+    const bool passes = def.is_stateful || def.view_input >= 0;
+    if (call.bodies || (!time && !passes)) return false;
+    ns += time.value_or(0);
   }
   return ns < kWorthThreadNs;
 }

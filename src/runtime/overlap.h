@@ -33,13 +33,18 @@ struct Overlap {
 };
 
 // Empty unless something could go on while a call waits: calls with effects,
-// others that wait, or work that is worth a thread. Else puts the program's
-// calls into the order of the blocks. Kernels must be bound.
-Overlap FindOverlap(Program& p);
+// others that wait, or work that is worth a thread; or, where `always`, unless
+// nothing waits. Else puts the program's calls into the order of the blocks.
+// Kernels must be bound.
+Overlap FindOverlap(Program& p, bool always = false);
 
 // Whether a run ends before it would be worth another thread, and never waits:
 // calls take known shapes of plain types, and nothing but variables and ends of
 // edges has state. Kernels must be bound.
 bool EndsSoon(const Program& p);
+// The same but for waits, none of which needs a thread (kMayBeTried): whether
+// what runs between them is short and reaches nothing outside of the engine. Of
+// state, whose size may be unknown, that is hoped (Executable::may_pause).
+bool MayPause(const Program& p);
 
 }  // namespace headrace

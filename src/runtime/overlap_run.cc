@@ -1,9 +1,15 @@
 // How a plan goes on while steps of it wait.
+#include <time.h>
+
 #include <map>
 #include <memory>
 #include <queue>
 
 #include "base/cancellation.h"
+#include "base/flush_denormals.h"
+#include "base/guard.h"
+#include "base/stack_room.h"
+#include "base/timeline.h"
 #include "op/waiting.h"
 #include "runtime/waiting_steps.h"
 #include "runtime/workspace.h"
@@ -13,8 +19,15 @@ namespace headrace {
 // One run of an overlap: the thread that it is on runs what does not wait.
 class Executable::OverlapRun {
  public:
-  OverlapRun(Executable& e, Workspace& f, bool timed)
-      : e_(e), f_(f), timed_(timed), error_(e.num_steps()) {
+  // `holds_thread`: it goes on by Run, on one thread. Else by GoOn, and its
+  // steps listen to nothing else than its end.
+  OverlapRun(Executable& e, Workspace& f, bool timed, bool holds_thread)
+      : e_(e),
+        f_(f),
+        timed_(timed),
+        holds_thread_(holds_thread),
+        error_(e.num_steps()),
+        waiting_(holds_thread ? StopSources::OfThisThread() : StopSources()) {
     waiter_of_.assign(e_.num_steps(), -1);
     for (size_t w = 0; w < e_.overlap_.waiters.size(); ++w) {
       waiter_of_[e_.overlap_.waiters[w].call] = static_cast<int>(w);
@@ -27,26 +40,54 @@ class Executable::OverlapRun {
   }
 
   Status Run() {
-    while (true) {
-      while (!failed_ && !ready_.empty()) {
-        const int block = ready_.top();
-        ready_.pop();
-        RunBlock(e_.overlap_.blocks[block].calls);
-      }
-      if (!waiting_.any()) break;
-      const WaitingSteps::Ended ended = waiting_.Next();
-      if (ended.again) {
-        if (!Try(ended.key)) Await(ended.key);
-      } else {
-        End(ended.key, ended.status);
-      }
+    while (RunReady()) TakeNote(waiting_.Next());
+    return Result();
+  }
+
+  // Goes on until all is over, which is true, or until it would wait: then
+  // `wake` is called once, on any thread, when this is to be called again.
+  bool GoOn(const std::function<void()>& wake) {
+    while (RunReady()) {
+      auto ended = waiting_.Poll(wake);
+      if (!ended) return false;
+      TakeNote(*std::move(ended));
     }
+    places_.clear();
+    return true;
+  }
+  // Behind that.
+  Status Result() {
     MutexLock lock(error_.mutex);
     if (!error_.status.ok()) return std::move(error_.status);
     return waiting_.stop();
   }
+  std::function<void()> Poke() const { return waiting_.Poke(); }
+  // Behind an exception: ends what is under way, and waits for it.
+  void EndAll() {
+    waiting_.Cancel();
+    while (waiting_.any()) waiting_.Next();
+    places_.clear();
+  }
 
  private:
+  // All that need not wait; whether anything is left that has begun.
+  bool RunReady() {
+    while (!failed_ && !ready_.empty()) {
+      const int block = ready_.top();
+      ready_.pop();
+      RunBlock(e_.overlap_.blocks[block].calls);
+    }
+    return waiting_.any();
+  }
+
+  void TakeNote(WaitingSteps::Ended ended) {
+    if (ended.again) {
+      if (!Try(ended.key)) Await(ended.key);
+    } else {
+      End(ended.key, std::move(ended.status));
+    }
+  }
+
   void RunBlock(absl::Span<const int> steps) {
     for (const int i : steps) {
       const int w = waiter_of_[i];
@@ -66,8 +107,8 @@ class Executable::OverlapRun {
       }
       const bool busy = e_.overlap_.waiters[w].busy;
       // With nothing else to do this thread waits itself.
-      const bool alone =
-          &i == &steps.back() && ready_.empty() && !waiting_.any();
+      const bool alone = holds_thread_ && &i == &steps.back() &&
+                         ready_.empty() && !waiting_.any();
       if (alone || (busy && InterOpScope::Threads() == 1)) {
         End(i, Timed(i));
         if (failed_) return;
@@ -149,6 +190,7 @@ class Executable::OverlapRun {
   Executable& e_;
   Workspace& f_;
   const bool timed_;
+  const bool holds_thread_;
   FirstError error_;
   bool failed_ = false;
   std::vector<int> waiter_of_;  // per step, or -1
@@ -161,7 +203,103 @@ class Executable::OverlapRun {
 };
 
 Status Executable::RunOverlap(Workspace& f, bool timed) {
-  return OverlapRun(*this, f, timed).Run();
+  return OverlapRun(*this, f, timed, /*holds_thread=*/true).Run();
+}
+
+namespace {
+
+// Of the thread, not of the clock: a thread that has to wait for a processor
+// does no long work.
+double ProcessorSeconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+// A part that takes as long keeps the transport's thread from others; waking
+// another one takes some 20 us.
+constexpr double kLongPart = 1e-3;
+
+}  // namespace
+
+class Executable::Pausing : public PausingRun,
+                            public std::enable_shared_from_this<Pausing> {
+ public:
+  Pausing(std::shared_ptr<Executable> e, std::unique_ptr<Workspace> f,
+          std::shared_ptr<RunHost> host)
+      : e_(std::move(e)),
+        f_(std::move(f)),
+        host_(std::move(host)),
+        overlap_(*e_, *f_, timeline::On(), /*holds_thread=*/false),
+        poke_(overlap_.Poke()) {}
+
+  void Start(std::vector<Tensor> feeds, Ended ended) override {
+    ended_ = std::move(ended);
+    Part([&] {
+      HR_RETURN_IF_ERROR(CheckStackRoom("functions that call each other"));
+      HR_RETURN_IF_ERROR(e_->SetFeeds(*f_, absl::MakeSpan(feeds)));
+      return e_->RunGroups(*f_, 0, e_->overlap_.begin, timeline::On());
+    });
+  }
+  void Poke() override { poke_(); }
+
+ private:
+  // A part of the run: `first`, and then the overlap and what is behind it.
+  void Part(absl::FunctionRef<Status()> first) {
+    bool over = true;
+    Status s;
+    std::vector<Tensor> fetches;
+    host_->Around([&] {
+      const double began = ProcessorSeconds();
+      const FlushDenormals flushed;
+      s = Guarded("a run", [&] {
+        HR_RETURN_IF_ERROR(first());
+        over = overlap_.GoOn([self = shared_from_this()] {
+          self->host_->GoOn([self] { self->Part(OkStatus); });
+        });
+        return over ? End(&fetches) : OkStatus();
+      });
+      if (ProcessorSeconds() - began > kLongPart) e_->has_long_parts_ = true;
+    });
+    if (s.ok() && !over) return;  // others may have gone on with it by now
+    if (!s.ok()) {
+      overlap_.EndAll();
+      e_->Drop(*f_, &fetches);
+    }
+    e_->Release(std::move(f_));
+    const std::shared_ptr<Pausing> self = shared_from_this();
+    std::exchange(ended_, nullptr)(std::move(s), std::move(fetches));
+  }
+
+  Status End(std::vector<Tensor>* fetches) {
+    Status s = overlap_.Result();
+    if (s.ok()) {
+      s = e_->RunGroups(*f_, e_->overlap_.end, e_->num_steps(), timeline::On());
+    }
+    for (RunWeights& w : f_->weights) w.Clear();
+    if (s.ok()) e_->HandOut(*f_, fetches);
+    return s;
+  }
+
+  const std::shared_ptr<Executable> e_;
+  std::unique_ptr<Workspace> f_;
+  const std::shared_ptr<RunHost> host_;
+  OverlapRun overlap_;
+  const std::function<void()> poke_;
+  Ended ended_;
+};
+
+bool Executable::may_pause() const {
+  return may_pause_ && !by_shape_ &&
+         !has_long_parts_.load(std::memory_order_relaxed);
+}
+
+StatusOr<std::shared_ptr<PausingRun>> Executable::MakePausing(
+    std::shared_ptr<Executable> e, const RunServices& services,
+    std::shared_ptr<RunHost> host) {
+  HR_ASSIGN_OR_RETURN(std::unique_ptr<Workspace> f, e->Acquire());
+  f->services = services;
+  return std::make_shared<Pausing>(std::move(e), std::move(f),
+                                   std::move(host));
 }
 
 }  // namespace headrace

@@ -49,23 +49,29 @@ struct WaitingSteps::Shared {
     Status status;
     bool again = false;
   };
+  explicit Shared(StopSources s) : sources(s) {}
   void Tell(Event event) {
+    std::function<void()> woken;
     {
       MutexLock lock(mutex);
       ended.push_back(std::move(event));
+      woken.swap(wake);
     }
-    changed.NotifyOne();  // who is woken within the lock waits once more
+    // Who is woken within the lock waits once more.
+    if (woken) return woken();
+    changed.NotifyOne();
   }
 
   std::deque<Event> ended ABSL_GUARDED_BY(mutex);
+  std::function<void()> wake ABSL_GUARDED_BY(mutex);  // who does not wait
   CancellationToken token;
-  StopSources sources = StopSources::OfThisThread();
+  const StopSources sources;
   timeline::OfThisThread* const told = timeline::OfThisThread::Current();
   const int processor = ThisProcessor();
 };
 
-WaitingSteps::WaitingSteps()
-    : shared_(std::make_shared<Shared>()),
+WaitingSteps::WaitingSteps(StopSources sources)
+    : shared_(std::make_shared<Shared>(sources)),
       most_busy_(InterOpScope::Threads()) {}
 
 WaitingSteps::~WaitingSteps() {
@@ -110,40 +116,27 @@ void WaitingSteps::Await(
   });
 }
 
-WaitingSteps::Ended WaitingSteps::Next() {
+std::optional<WaitingSteps::Ended> WaitingSteps::Take() {
   const auto stopped = [](int key) {
     return Ended{key, Cancelled("a step was to begin when its run ended")};
   };
-  Shared::Event ended;
-  while (true) {
-    if (cancelled_ && !later_.empty()) {
-      const int key = later_.front().key;
-      later_.pop_front();
-      return stopped(key);
-    }
-    if (cancelled_ && !awaited_.empty()) {
-      return stopped(awaited_.extract(awaited_.begin()).value());
-    }
-    {
-      MutexLock lock(shared_->mutex);
-      if (shared_->ended.empty()) {
-        shared_->changed.WaitFor(shared_->mutex, kLooksForStop);
-      }
-      if (!shared_->ended.empty()) {
-        ended = std::move(shared_->ended.front());
-        shared_->ended.pop_front();
-        if (!ended.again) break;
-        // What was ended since is no more to be tried.
-        if (awaited_.erase(ended.job.key)) return {ended.job.key, {}, true};
-        continue;
-      }
-    }
-    if (cancelled_) continue;
-    if (Status s = CheckStop(); !s.ok()) {
-      stop_ = std::move(s);
-      Cancel();
-    }
+  if (cancelled_ && !later_.empty()) {
+    const int key = later_.front().key;
+    later_.pop_front();
+    return stopped(key);
   }
+  if (cancelled_ && !awaited_.empty()) {
+    return stopped(awaited_.extract(awaited_.begin()).value());
+  }
+  Shared::Event ended;
+  do {
+    MutexLock lock(shared_->mutex);
+    if (shared_->ended.empty()) return std::nullopt;
+    ended = std::move(shared_->ended.front());
+    shared_->ended.pop_front();
+    // What was ended since is no more to be tried.
+  } while (ended.again && !awaited_.erase(ended.job.key));
+  if (ended.again) return Ended{ended.job.key, {}, true};
   --under_way_;
   busy_ -= ended.job.busy;
   if (!cancelled_ && ended.job.busy && !later_.empty()) {
@@ -151,7 +144,49 @@ WaitingSteps::Ended WaitingSteps::Next() {
     later_.pop_front();
     Run(std::move(next));
   }
-  return {ended.job.key, std::move(ended.status)};
+  return Ended{ended.job.key, std::move(ended.status)};
+}
+
+void WaitingSteps::LookForStop() {
+  if (cancelled_) return;
+  if (Status s = CheckStop(); !s.ok()) {
+    stop_ = std::move(s);
+    Cancel();
+  }
+}
+
+WaitingSteps::Ended WaitingSteps::Next() {
+  while (true) {
+    if (auto ended = Take()) return *std::move(ended);
+    {
+      MutexLock lock(shared_->mutex);
+      if (!shared_->ended.empty()) continue;
+      shared_->changed.WaitFor(shared_->mutex, kLooksForStop);
+      if (!shared_->ended.empty()) continue;
+    }
+    LookForStop();
+  }
+}
+
+std::optional<WaitingSteps::Ended> WaitingSteps::Poll(
+    const std::function<void()>& wake) {
+  while (true) {
+    if (auto ended = Take()) return ended;
+    const bool was_cancelled = cancelled_;
+    LookForStop();
+    if (cancelled_ && !was_cancelled) continue;
+    MutexLock lock(shared_->mutex);
+    if (!shared_->ended.empty()) continue;
+    shared_->wake = wake;
+    return std::nullopt;
+  }
+}
+
+std::function<void()> WaitingSteps::Poke() const {
+  // No step has this key.
+  return [shared = shared_] {
+    shared->Tell({{.key = -1}, OkStatus(), true});
+  };
 }
 
 void WaitingSteps::Cancel() {

@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "absl/functional/function_ref.h"
@@ -30,11 +31,11 @@ class InterOpScope {
   const int saved_;
 };
 
-// For one thread, the run's own, which starts steps and takes note of their
-// ends. Steps listen to what that thread listens to.
+// For one thread at a time, the run's own, which starts steps and takes note of
+// their ends. Steps listen to `sources`, which must stay until all have ended.
 class WaitingSteps {
  public:
-  WaitingSteps();
+  explicit WaitingSteps(StopSources sources = StopSources::OfThisThread());
   // Ends all that is under way, and waits for it.
   ~WaitingSteps();
   WaitingSteps(const WaitingSteps&) = delete;
@@ -60,6 +61,12 @@ class WaitingSteps {
   // Waits for the next step to end; any() must hold. When the run is to stop,
   // that is Cancel's, with what stop() says.
   Ended Next();
+  // The same without waiting: nothing where none has ended; then `wake` is
+  // called once, on any thread, when another look is worth it.
+  std::optional<Ended> Poll(const std::function<void()>& wake);
+  // What makes a look worth it, as the run is to stop; to be called on any
+  // thread, even behind this object's life.
+  std::function<void()> Poke() const;
   // Ends the steps under way and starts no more: these and those that wait for
   // their turn end with Cancelled. Which status then is an answer to this:
   void Cancel();
@@ -77,6 +84,10 @@ class WaitingSteps {
     std::function<Status()> work;
   };
   void Run(Job job);
+  // What has ended, if anything has.
+  std::optional<Ended> Take();
+  // Whether what the thread of the run does is to stop; then Cancel's.
+  void LookForStop();
 
   const std::shared_ptr<Shared> shared_;
   const int most_busy_;

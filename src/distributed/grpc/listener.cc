@@ -61,6 +61,9 @@ class GrpcServerCall : public ServerCall {
   std::string peer() const override { return call_->peer(); }
   Clock::time_point deadline() const override { return call_->deadline(); }
   bool MayWait() override { return EventQueue::MayWait(); }
+  bool Later(std::function<void()> f) override {
+    return EventQueue::Later(std::move(f));
+  }
   void OnCancel(std::function<void()> f) override {
     call_->OnCancel(std::move(f));
   }

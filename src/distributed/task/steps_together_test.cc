@@ -209,13 +209,17 @@ TEST_F(StepsTogetherTest, LettingGoEndsThem) {
 
 TEST_F(StepsTogetherTest, AStoppedServerEndsThem) {
   const auto steps = Start({Step({}, {"add"}), Step({"taken:0"}, {})});
-  EXPECT_FALSE(*steps->Wait(milliseconds(30)));
+  std::vector<StepResult> got;
+  for (int i = 0; got.empty() && i < 60'000; ++i) {
+    ASSERT_FALSE(*steps->Wait(milliseconds(1)));
+    got = Taken(*steps);
+  }
+  ASSERT_EQ(got.size(), 1u);
+  EXPECT_EQ(got[0].status, OkStatus());
   server_->Stop();
   ASSERT_TRUE(*steps->Wait(kLong));
-  std::vector<StepResult> got = Taken(*steps);
-  ASSERT_GE(got.size(), 1u);
-  EXPECT_EQ(got[0].status, OkStatus());
-  const Status end = got.size() > 1 ? got[1].status : steps->end();
+  got = Taken(*steps);
+  const Status end = got.empty() ? steps->end() : got[0].status;
   EXPECT_FALSE(end.ok());
 }
 

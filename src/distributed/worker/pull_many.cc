@@ -92,6 +92,15 @@ class ManyGiver : public std::enable_shared_from_this<ManyGiver> {
     if (held) return Send();
     if (last) call_->Finish(Answer());
   }
+  // The run goes on, but will not have ended soon.
+  void RunWaits() {
+    {
+      MutexLock lock(mutex_);
+      if (over_ || !std::exchange(is_held_, false) || there_.empty()) return;
+      is_sending_ = true;
+    }
+    Send();
+  }
   // `stop` is called where the caller goes away.
   void Begin(std::function<void()> stop) {
     // What waits for values keeps this object; the call does not.
@@ -357,6 +366,19 @@ void RunAndGive(const std::shared_ptr<Worker>& worker,
       std::make_shared<ManyGiver>(worker, call, std::move(request));
   giver->BeginWithRun(ends_soon, std::move(stop));
   if (!giver->over()) giver->RunEnded(run());
+}
+
+void BeginAndGive(
+    const std::shared_ptr<Worker>& worker,
+    const std::shared_ptr<ServerCall>& call, PullTensorsRequest request,
+    std::function<void()> stop,
+    const std::function<void(std::function<void(const Status&)>)>& run) {
+  const auto giver =
+      std::make_shared<ManyGiver>(worker, call, std::move(request));
+  giver->BeginWithRun(/*held=*/true, std::move(stop));
+  if (giver->over()) return;
+  run([giver](const Status& s) { giver->RunEnded(s); });
+  giver->RunWaits();
 }
 
 }  // namespace headrace::distributed

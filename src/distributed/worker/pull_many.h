@@ -76,10 +76,11 @@ std::function<void()> PullMany(
     const ExpectedKeysPtr& expected, const std::shared_ptr<LargeValues>& large,
     const std::function<void(size_t key, StatusOr<SentValue>)>& done);
 
-// The methods of the side that gives. `run`, which may wait, is the run that
-// sends the values: its error is the call's, and `stop`, which may be called on
-// any thread, ends it. Where it ends soon, the values wait for that, and come
-// with the answer.
+// The methods of the side that gives. `run` is the run that sends the values:
+// its error is the call's, and `stop`, which may be called on any thread, ends
+// it. RunAndGive's may wait; where it ends soon, the values wait for that, and
+// come with the answer. BeginAndGive's is begun, calls what it is given when it
+// has ended, and returns when it would wait: until then the values wait.
 void AnswerPullMany(const std::shared_ptr<Worker>& worker,
                     const std::shared_ptr<ServerCall>& call,
                     const Bytes& request);
@@ -87,5 +88,10 @@ void RunAndGive(const std::shared_ptr<Worker>& worker,
                 const std::shared_ptr<ServerCall>& call,
                 PullTensorsRequest request, bool ends_soon,
                 std::function<void()> stop, const std::function<Status()>& run);
+void BeginAndGive(
+    const std::shared_ptr<Worker>& worker,
+    const std::shared_ptr<ServerCall>& call, PullTensorsRequest request,
+    std::function<void()> stop,
+    const std::function<void(std::function<void(const Status&)>)>& run);
 
 }  // namespace headrace::distributed

@@ -129,10 +129,11 @@ Status RegisteredGraph::FindEnds() {
   return OkStatus();
 }
 
-Status RegisteredGraph::Run(const RunServices& services, Named feeds,
-                            const std::vector<std::string>& keys,
-                            std::vector<Tensor>* fetched) {
-  std::vector<Tensor> given(feeds_.size());
+Status RegisteredGraph::Arrange(Named feeds,
+                                const std::vector<std::string>& keys,
+                                std::vector<Tensor>* given,
+                                std::vector<int>* wanted) const {
+  given->resize(feeds_.size());
   std::vector<bool> has(feeds_.size());
   for (auto& [key, tensor] : feeds) {
     const auto at = feed_at_.find(key);
@@ -145,7 +146,7 @@ Status RegisteredGraph::Run(const RunServices& services, Named feeds,
                              DTypeName(tensor.dtype()), ", not ",
                              DTypeName(e.node->output_type(e.index)));
     }
-    given[at->second] = std::move(tensor);
+    (*given)[at->second] = std::move(tensor);
     has[at->second] = true;
   }
   for (const auto& [key, at] : feed_at_) {
@@ -153,18 +154,47 @@ Status RegisteredGraph::Run(const RunServices& services, Named feeds,
       return InvalidArgument("The feed ", key, " has no value");
     }
   }
-  std::vector<int> wanted;
   for (const std::string& key : keys) {
     const auto at = fetch_at_.find(key);
     if (at == fetch_at_.end()) {
       return InvalidArgument("The graph has no fetch ", key);
     }
-    wanted.push_back(at->second);
+    wanted->push_back(at->second);
   }
-  std::vector<Tensor> all;
+  return OkStatus();
+}
+
+Status RegisteredGraph::Run(const RunServices& services, Named feeds,
+                            const std::vector<std::string>& keys,
+                            std::vector<Tensor>* fetched) {
+  std::vector<Tensor> given, all;
+  std::vector<int> wanted;
+  HR_RETURN_IF_ERROR(Arrange(std::move(feeds), keys, &given, &wanted));
   HR_RETURN_IF_ERROR(plan_->Run(services, absl::MakeSpan(given), &all));
   for (const int at : wanted) fetched->push_back(all[at]);
   return OkStatus();
+}
+
+StatusOr<std::shared_ptr<PausingRun>> RegisteredGraph::Begin(
+    const RunServices& services, Named feeds,
+    const std::vector<std::string>& keys, std::shared_ptr<RunHost> host,
+    Ended ended) {
+  std::vector<Tensor> given;
+  std::vector<int> wanted;
+  HR_RETURN_IF_ERROR(Arrange(std::move(feeds), keys, &given, &wanted));
+  HR_ASSIGN_OR_RETURN(
+      std::shared_ptr<PausingRun> run,
+      Executable::MakePausing(plan_, services, std::move(host)));
+  run->Start(std::move(given),
+             [wanted = std::move(wanted), ended = std::move(ended)](
+                 Status s, std::vector<Tensor> all) {
+               std::vector<Tensor> fetched;
+               if (s.ok()) {
+                 for (const int at : wanted) fetched.push_back(all[at]);
+               }
+               ended(std::move(s), std::move(fetched));
+             });
+  return run;
 }
 
 StatusOr<std::shared_ptr<Executable>> RegisteredGraph::PartialPlan() {

@@ -28,6 +28,13 @@ class RegisteredGraph {
   Status Run(const RunServices& services, Named feeds,
              const std::vector<std::string>& keys,
              std::vector<Tensor>* fetched);
+  // The same of a run that holds no thread while it waits, where may_pause():
+  // what has begun, with `ended` to be called. What was wrong before.
+  using Ended = std::function<void(Status, std::vector<Tensor> fetched)>;
+  StatusOr<std::shared_ptr<PausingRun>> Begin(
+      const RunServices& services, Named feeds,
+      const std::vector<std::string>& keys, std::shared_ptr<RunHost> host,
+      Ended ended);
   // A run whose feeds and fetches go by the rendezvous, step by step.
   Status RunPartial(const RunServices& services);
   bool HasFetch(const std::string& key) const {
@@ -39,6 +46,7 @@ class RegisteredGraph {
   const std::vector<ExpectedKeysPtr>& receives() const { return receives_; }
   // Whether whole runs end at once, and wait for nothing.
   bool ends_soon() const { return plan_->ends_soon(); }
+  bool may_pause() const { return plan_->may_pause(); }
   // The graph as it was registered.
   const tensorflow::GraphDef& def() const { return def_; }
   const Graph& graph() const { return *graph_; }
@@ -47,6 +55,9 @@ class RegisteredGraph {
  private:
   RegisteredGraph() = default;
   Status FindEnds();
+  // Feeds in the plan's order, and which of the plan's fetches are wanted.
+  Status Arrange(Named feeds, const std::vector<std::string>& keys,
+                 std::vector<Tensor>* given, std::vector<int>* wanted) const;
   StatusOr<std::shared_ptr<Executable>> PartialPlan();
 
   tensorflow::GraphDef def_;

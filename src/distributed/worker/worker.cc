@@ -8,6 +8,7 @@
 #include "base/timeline.h"
 #include "distributed/messages.h"
 #include "distributed/worker/pull.h"
+#include "distributed/worker/paused_run.h"
 #include "distributed/worker/pull_many.h"
 #include "formats/step_stats.h"
 #include "graph/step_labels.h"
@@ -354,37 +355,88 @@ StatusOr<std::shared_ptr<StepRendezvous>> Worker::Meet(
   return rendezvous;
 }
 
+StatusOr<std::shared_ptr<RegisteredGraph>> Worker::GraphOf(
+    const tensorflow::RunGraphRequest& request) {
+  HR_ASSIGN_OR_RETURN(const auto session,
+                      SessionOf(request.create_worker_session_called(),
+                                request.session_handle()));
+  return GraphOf(*session, request.graph_handle());
+}
+
 bool Worker::EndsSoon(const tensorflow::RunGraphRequest& request) {
   if (request.is_partial()) return false;
-  const auto session = SessionOf(request.create_worker_session_called(),
-                                 request.session_handle());
-  if (!session.ok()) return false;
-  const auto graph = GraphOf(**session, request.graph_handle());
+  const auto graph = GraphOf(request);
   return graph.ok() && (*graph)->ends_soon();
 }
 
+bool Worker::MayPause(const tensorflow::RunGraphRequest& request) {
+  const tensorflow::ExecutorOpts& opts = request.exec_opts();
+  if (request.is_partial() || opts.record_timeline() || opts.record_costs()) {
+    return false;
+  }
+  const auto graph = GraphOf(request);
+  return graph.ok() && (*graph)->may_pause();
+}
+
+StatusOr<Worker::Surroundings> Worker::SurroundingsOf(const GraphRun& run) {
+  Surroundings around;
+  HR_ASSIGN_OR_RETURN(around.session, SessionOf(run.in_session, run.session));
+  HR_ASSIGN_OR_RETURN(around.graph, GraphOf(*around.session, run.graph));
+  around.rendezvous = steps_.Find(run.step);
+  steps_.Hold(run.step, around.session.get());
+  around.rendezvous->SetFetch(FetchFor(around.session, run.step),
+                              around.session->TaskNow());
+  return around;
+}
+
+void Worker::Expect(const GraphRun& run, const Surroundings& around) {
+  if (!among_own_) return;
+  for (const ExpectedKeysPtr& expected : around.graph->receives()) {
+    if (expected->keys.size() == 1) continue;  // RecvTensor costs less
+    around.rendezvous->Expect(expected, FetchManyFor(around.session, run.step));
+  }
+}
+
 Status Worker::Run(GraphRun run, GraphRunResult* result) {
-  HR_ASSIGN_OR_RETURN(const auto session,
-                      SessionOf(run.in_session, run.session));
-  HR_ASSIGN_OR_RETURN(const auto graph, GraphOf(*session, run.graph));
-  const auto rendezvous = steps_.Find(run.step);
-  steps_.Hold(run.step, session.get());
-  rendezvous->SetFetch(FetchFor(session, run.step), session->TaskNow());
+  HR_ASSIGN_OR_RETURN(const Surroundings around, SurroundingsOf(run));
   if (run.is_partial) {
-    return RunPart(run, session, graph, rendezvous, result);
+    return RunPart(run, around.session, around.graph, around.rendezvous,
+                   result);
   }
-  if (among_own_) {
-    for (const ExpectedKeysPtr& expected : graph->receives()) {
-      if (expected->keys.size() == 1) continue;  // RecvTensor costs less
-      rendezvous->Expect(expected, FetchManyFor(session, run.step));
-    }
-  }
-  const RunServices services = ServicesOf(*session, *graph, run.step);
-  const RendezvousScope meeting(rendezvous.get());
-  const Status s = RunWhole(run, *graph, services, result);
+  Expect(run, around);
+  const RunServices services =
+      ServicesOf(*around.session, *around.graph, run.step);
+  const RendezvousScope meeting(around.rendezvous.get());
+  const Status s = RunWhole(run, *around.graph, services, result);
   // Who waits for what this step was to send need not wait any longer.
-  if (!s.ok()) rendezvous->Abort(s);
+  if (!s.ok()) around.rendezvous->Abort(s);
   return s;
+}
+
+Status Worker::Begin(GraphRun run, const std::shared_ptr<PausedRun>& paused,
+                     std::function<void(Status, GraphRunResult)> ended) {
+  HR_ASSIGN_OR_RETURN(const Surroundings around, SurroundingsOf(run));
+  Expect(run, around);
+  paused->MeetsIn(around.rendezvous);
+  const auto over = [around, ended = std::move(ended),
+                     with_graphs = run.partition_graphs](
+                        Status s, std::vector<Tensor> fetched) {
+    GraphRunResult result{std::move(fetched), {}, {}};
+    if (!s.ok()) around.rendezvous->Abort(s);
+    if (s.ok() && with_graphs) {
+      result.partition_graphs.push_back(around.graph->def());
+    }
+    ended(std::move(s), std::move(result));
+  };
+  const auto begun = around.graph->Begin(
+      ServicesOf(*around.session, *around.graph, run.step),
+      std::move(run.feeds), run.fetches, paused, over);
+  if (!begun.ok()) {
+    around.rendezvous->Abort(begun.status());
+    return begun.status();
+  }
+  paused->Is(*begun);
+  return OkStatus();
 }
 
 Status Worker::RunWhole(GraphRun& run, RegisteredGraph& graph,

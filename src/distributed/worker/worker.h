@@ -20,6 +20,7 @@
 namespace headrace::distributed {
 
 class ManyTaker;
+class PausedRun;
 
 // One run of a registered graph.
 struct GraphRun {
@@ -90,6 +91,14 @@ class Worker {
   bool EndsSoon(const tensorflow::RunGraphRequest& request);
   // On the caller's thread.
   Status Run(GraphRun run, GraphRunResult* result);
+  // Whether such a run may go by Begin: it takes a thread only for short parts
+  // between its waits.
+  bool MayPause(const tensorflow::RunGraphRequest& request);
+  // The same as Run, which holds no thread while it waits, and listens to
+  // PausedRun::Stop alone. `ended` is called once, perhaps at once, unless what
+  // this returns is an error. This object must live until then.
+  Status Begin(GraphRun run, const std::shared_ptr<PausedRun>& paused,
+               std::function<void(Status, GraphRunResult)> ended);
   // A session's variables and cluster, for ops that run outside of graphs.
   struct SessionState {
     std::shared_ptr<const void> held;  // keeps the others
@@ -136,6 +145,17 @@ class Worker {
                                  int64_t step);
   StepRendezvous::FetchMany FetchManyFor(
       const std::shared_ptr<Session>& session, int64_t step);
+  // What a run is amid.
+  struct Surroundings {
+    std::shared_ptr<Session> session;
+    std::shared_ptr<RegisteredGraph> graph;
+    std::shared_ptr<StepRendezvous> rendezvous;
+  };
+  StatusOr<Surroundings> SurroundingsOf(const GraphRun& run);
+  // Begins to fetch what the run takes from others.
+  void Expect(const GraphRun& run, const Surroundings& around);
+  StatusOr<std::shared_ptr<RegisteredGraph>> GraphOf(
+      const tensorflow::RunGraphRequest& request);
   Status RunWhole(GraphRun& run, RegisteredGraph& graph,
                   const RunServices& services, GraphRunResult* result);
   Status RunPart(GraphRun& run, std::shared_ptr<Session> session,

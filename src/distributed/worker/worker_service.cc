@@ -5,6 +5,7 @@
 #include "distributed/over_steps.h"
 #include "distributed/service.h"
 #include "distributed/wire/methods.h"
+#include "distributed/worker/paused_run.h"
 #include "distributed/worker/pull.h"
 #include "distributed/worker/pull_many.h"
 #include "tensor/tensor_proto.h"
@@ -34,21 +35,18 @@ StatusOr<GraphRun> RunOf(const RunGraphRequest& request) {
   return run;
 }
 
-Status RunGraph(Worker& worker, CallScope& scope,
-                const RunGraphRequest& request, RunGraphResponse* response) {
-  for (const int64_t step : OverStepsIn(scope.call->metadata())) {
-    worker.CleanUp(step);
-  }
-  HR_RETURN_IF_ERROR(worker.run_requests.Track(request.request_id(),
-                                               "RunGraph (Worker)", request));
-  HR_ASSIGN_OR_RETURN(GraphRun run, RunOf(request));
-  run.token = scope.token.get();
-  const std::vector<std::string> keys = run.fetches;
-  GraphRunResult result;
-  HR_RETURN_IF_ERROR(worker.Run(std::move(run), &result));
-  for (size_t i = 0; i < keys.size(); ++i) {
+// Before a run: forgets steps that are over, and refuses who asks twice.
+Status Admit(Worker& worker, ServerCall& call, const RunGraphRequest& request) {
+  for (const int64_t step : OverStepsIn(call.metadata())) worker.CleanUp(step);
+  return worker.run_requests.Track(request.request_id(), "RunGraph (Worker)",
+                                   request);
+}
+
+Status WriteRun(const RunGraphRequest& request, GraphRunResult result,
+                RunGraphResponse* response) {
+  for (int i = 0; i < request.recv_key_size(); ++i) {
     auto* recv = response->add_recv();
-    recv->set_name(keys[i]);
+    recv->set_name(request.recv_key(i));
     HR_RETURN_IF_ERROR(
         TensorToProto(result.fetched[i], recv->mutable_tensor()));
   }
@@ -61,15 +59,72 @@ Status RunGraph(Worker& worker, CallScope& scope,
   return OkStatus();
 }
 
-Status RunGraphOrSay(Worker& worker, CallScope& scope,
-                     const RunGraphRequest& request,
-                     RunGraphResponse* response) {
-  const Status s = RunGraph(worker, scope, request, response);
+Status RunGraph(Worker& worker, CallScope& scope,
+                const RunGraphRequest& request, RunGraphResponse* response) {
+  HR_RETURN_IF_ERROR(Admit(worker, *scope.call, request));
+  HR_ASSIGN_OR_RETURN(GraphRun run, RunOf(request));
+  run.token = scope.token.get();
+  GraphRunResult result;
+  HR_RETURN_IF_ERROR(worker.Run(std::move(run), &result));
+  return WriteRun(request, std::move(result), response);
+}
+
+// The same of one that may pause: `ended` is called once.
+void BeginRun(const std::shared_ptr<Worker>& worker,
+              const std::shared_ptr<ServerCall>& call,
+              const RunGraphRequest& request,
+              const std::shared_ptr<PausedRun>& paused,
+              std::function<void(Status, GraphRunResult)> ended) {
+  const Status s = Guarded("a method", [&]() -> Status {
+    HR_RETURN_IF_ERROR(Admit(*worker, *call, request));
+    HR_ASSIGN_OR_RETURN(GraphRun run, RunOf(request));
+    return worker->Begin(std::move(run), paused, ended);
+  });
+  if (!s.ok()) ended(s, {});
+}
+
+std::shared_ptr<PausedRun> PausedRunOf(
+    const std::shared_ptr<ServerCall>& call) {
+  return std::make_shared<PausedRun>([call](std::function<void()> f) {
+    return call->Later(std::move(f));
+  });
+}
+
+// An error in the answer's body, where that is asked for.
+Status SayError(const RunGraphRequest& request, const Status& s,
+                RunGraphResponse* response) {
   if (s.ok() || !request.store_errors_in_response_body()) return s;
   response->Clear();
   response->set_status_code(static_cast<error::Code>(s.code()));
   response->set_status_error_message(std::string(s.message()));
   return OkStatus();
+}
+
+void BeginRunGraph(const std::shared_ptr<Worker>& worker,
+                   const std::shared_ptr<ServerCall>& call,
+                   std::shared_ptr<const RunGraphRequest> request) {
+  const auto paused = PausedRunOf(call);
+  call->OnCancel([paused] { paused->Stop(); });
+  BeginRun(worker, call, *request, paused,
+           [worker, call, request](Status s, GraphRunResult result) {
+             RunGraphResponse response;
+             if (s.ok()) s = WriteRun(*request, std::move(result), &response);
+             s = SayError(*request, s, &response);
+             call->Finish(AnswerWith(s, response));
+           });
+}
+
+Method RunGraphMethod(const std::shared_ptr<Worker>& w) {
+  return OnThread<RunGraphRequest, RunGraphResponse>(
+      [w](CallScope& scope, const RunGraphRequest& in, RunGraphResponse* out) {
+        return SayError(in, RunGraph(*w, scope, in, out), out);
+      },
+      [w](const auto& in) { return w->EndsSoon(in); },
+      [w](const auto& call, const auto& in) {
+        if (!w->MayPause(*in)) return false;
+        BeginRunGraph(w, call, in);
+        return true;
+      });
 }
 
 void RunAndPull(const std::shared_ptr<Worker>& worker,
@@ -81,15 +136,25 @@ void RunAndPull(const std::shared_ptr<Worker>& worker,
     s = InvalidArgument("RunAndPull is for whole runs without fetches");
   }
   if (!s.ok()) return call->Finish(AnswerOf(s));
+  PullTensorsRequest pull;
+  pull.set_step_id(run.step_id());
+  pull.mutable_rendezvous_key()->Swap(request->mutable_rendezvous_key());
+  if (worker->MayPause(run)) {
+    const auto paused = PausedRunOf(call);
+    return BeginAndGive(worker, call, std::move(pull),
+                        [paused] { paused->Stop(); }, [&](const auto& ended) {
+                          BeginRun(worker, call, run, paused,
+                                   [worker, ended](const Status& s, auto) {
+                                     ended(s);
+                                   });
+                        });
+  }
   const bool ends_soon = worker->EndsSoon(run);
-  const auto job = [worker, call, request, ends_soon] {
+  const auto job = [worker, call, request, pull, ends_soon] {
     CallScope scope{call, std::make_shared<CancellationToken>()};
     const StopScope stop(scope.token.get());
-    PullTensorsRequest pull;
-    pull.set_step_id(request->run().step_id());
-    pull.mutable_rendezvous_key()->Swap(request->mutable_rendezvous_key());
     RunAndGive(
-        worker, call, std::move(pull), ends_soon,
+        worker, call, pull, ends_soon,
         [token = scope.token] { token->Cancel(); },
         [&] {
           return Guarded("a method", [&] {
@@ -138,12 +203,7 @@ std::map<std::string, Method> WorkerMethods(std::shared_ptr<Worker> w) {
           [w](CallScope&, const DeregisterGraphRequest& in, auto*) {
             return w->DeregisterGraph(in);
           }));
-  add("RunGraph", OnThread<RunGraphRequest, RunGraphResponse>(
-                      [w](CallScope& scope, const RunGraphRequest& in,
-                          RunGraphResponse* out) {
-                        return RunGraphOrSay(*w, scope, in, out);
-                      },
-                      [w](const auto& in) { return w->EndsSoon(in); }));
+  add("RunGraph", RunGraphMethod(w));
   add("CleanupGraph", AtOnce<CleanupGraphRequest, CleanupGraphResponse>(
                           [w](const CleanupGraphRequest& in, auto*) {
                             w->CleanUp(in.step_id());

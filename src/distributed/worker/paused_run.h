@@ -1,0 +1,65 @@
+// A run of a graph that has a thread only while it need not wait: a task that
+// others wait for serves many with the thread that reads their requests.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "base/cancellation.h"
+#include "base/job_threads.h"
+#include "base/mutex.h"
+#include "distributed/worker/steps.h"
+#include "runtime/executable.h"
+
+namespace headrace::distributed {
+
+// Its place with a worker, which begins it. Thread-safe.
+class PausedRun : public RunHost {
+ public:
+  // `later`: ServerCall::Later of the call that asks for it.
+  explicit PausedRun(std::function<bool(std::function<void()>)> later)
+      : later_(std::move(later)) {}
+
+  // Before it begins: where its ends of edges meet others.
+  void MeetsIn(std::shared_ptr<StepRendezvous> rendezvous) {
+    rendezvous_ = std::move(rendezvous);
+  }
+  // When it has begun.
+  void Is(const std::shared_ptr<PausingRun>& run) {
+    {
+      MutexLock lock(mutex_);
+      run_ = run;
+    }
+    if (token_.cancelled()) run->Poke();
+  }
+  // Ends it as soon as what it does now allows. At any time.
+  void Stop() {
+    token_.Cancel();
+    std::shared_ptr<PausingRun> run;
+    {
+      MutexLock lock(mutex_);
+      run = run_.lock();
+    }
+    if (run) run->Poke();
+  }
+
+  void Around(absl::FunctionRef<void()> part) override {
+    const StopScope stop(&token_);
+    const RendezvousScope meeting(rendezvous_.get());
+    part();
+  }
+  void GoOn(std::function<void()> part) override {
+    if (later_(part)) return;
+    // Where the system has no thread it goes on amid what it waited for.
+    if (!RunOnOwnThread(part).ok()) part();
+  }
+
+ private:
+  const std::function<bool(std::function<void()>)> later_;
+  std::shared_ptr<StepRendezvous> rendezvous_;
+  CancellationToken token_;
+  Mutex mutex_;
+  std::weak_ptr<PausingRun> run_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace headrace::distributed
