@@ -55,11 +55,10 @@ inline Status RunWhereItMay(bool ends_soon, ServerCall& call,
 // f(CallScope&, Request, Response*). Not so where ends_soon(request), nor where
 // begins(call, request) answers the call in its own time, which is true.
 template <typename Request, typename Response, typename F>
-Method OnThread(
-    F f, std::function<bool(const Request&)> ends_soon = nullptr,
-    std::function<bool(const std::shared_ptr<ServerCall>&,
-                       const std::shared_ptr<const Request>&)>
-        begins = nullptr) {
+Method OnThread(F f, std::function<bool(const Request&)> ends_soon = nullptr,
+                std::function<bool(const std::shared_ptr<ServerCall>&,
+                                   const std::shared_ptr<const Request>&)>
+                    begins = nullptr) {
   return [f, ends_soon, begins](std::shared_ptr<ServerCall> call,
                                 const Bytes& bytes) {
     auto request = std::make_shared<Request>();

@@ -104,9 +104,9 @@ class ServerCall {
   // To be asked on the thread that the method was called on: whether the method
   // may work or wait there until it returns. Else it must not.
   virtual bool MayWait() { return false; }
-  // On any thread: has it call `f` when it has seen to what the transport called
-  // it for. False, and no call, where it is none of the transport's, or may work
-  // or wait.
+  // On any thread: has it call `f` when it has seen to what the transport
+  // called it for. False, and no call, where it is none of the transport's, or
+  // may work or wait.
   virtual bool Later(std::function<void()> f) {
     (void)f;
     return false;

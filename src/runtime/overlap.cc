@@ -283,8 +283,8 @@ constexpr double kByteNs = 0.1;
 // resources.
 std::optional<double> KnownTime(const Program& p, const Call& call) {
   double bytes = 0;
-  for (const auto& values : {absl::MakeConstSpan(call.inputs),
-                             absl::MakeConstSpan(call.outputs)}) {
+  for (const auto& values :
+       {absl::MakeConstSpan(call.inputs), absl::MakeConstSpan(call.outputs)}) {
     for (const ValueId v : values) {
       const ProgramValue& value = p.values[v];
       if (value.dtype == DType::kResource) continue;

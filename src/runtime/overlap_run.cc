@@ -213,7 +213,8 @@ namespace {
 double ProcessorSeconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+  return static_cast<double>(now.tv_sec) +
+         1e-9 * static_cast<double>(now.tv_nsec);
 }
 // A part that takes as long keeps the transport's thread from others; waking
 // another one takes some 20 us.
@@ -298,8 +299,7 @@ StatusOr<std::shared_ptr<PausingRun>> Executable::MakePausing(
     std::shared_ptr<RunHost> host) {
   HR_ASSIGN_OR_RETURN(std::unique_ptr<Workspace> f, e->Acquire());
   f->services = services;
-  return std::make_shared<Pausing>(std::move(e), std::move(f),
-                                   std::move(host));
+  return std::make_shared<Pausing>(std::move(e), std::move(f), std::move(host));
 }
 
 }  // namespace headrace

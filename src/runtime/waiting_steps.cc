@@ -184,9 +184,7 @@ std::optional<WaitingSteps::Ended> WaitingSteps::Poll(
 
 std::function<void()> WaitingSteps::Poke() const {
   // No step has this key.
-  return [shared = shared_] {
-    shared->Tell({{.key = -1}, OkStatus(), true});
-  };
+  return [shared = shared_] { shared->Tell({{.key = -1}, OkStatus(), true}); };
 }
 
 void WaitingSteps::Cancel() {

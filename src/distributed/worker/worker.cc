@@ -7,8 +7,8 @@
 #include "base/job_threads.h"
 #include "base/timeline.h"
 #include "distributed/messages.h"
-#include "distributed/worker/pull.h"
 #include "distributed/worker/paused_run.h"
+#include "distributed/worker/pull.h"
 #include "distributed/worker/pull_many.h"
 #include "formats/step_stats.h"
 #include "graph/step_labels.h"
@@ -428,9 +428,9 @@ Status Worker::Begin(GraphRun run, const std::shared_ptr<PausedRun>& paused,
     }
     ended(std::move(s), std::move(result));
   };
-  const auto begun = around.graph->Begin(
-      ServicesOf(*around.session, *around.graph, run.step),
-      std::move(run.feeds), run.fetches, paused, over);
+  const auto begun =
+      around.graph->Begin(ServicesOf(*around.session, *around.graph, run.step),
+                          std::move(run.feeds), run.fetches, paused, over);
   if (!begun.ok()) {
     around.rendezvous->Abort(begun.status());
     return begun.status();

@@ -85,9 +85,8 @@ void BeginRun(const std::shared_ptr<Worker>& worker,
 
 std::shared_ptr<PausedRun> PausedRunOf(
     const std::shared_ptr<ServerCall>& call) {
-  return std::make_shared<PausedRun>([call](std::function<void()> f) {
-    return call->Later(std::move(f));
-  });
+  return std::make_shared<PausedRun>(
+      [call](std::function<void()> f) { return call->Later(std::move(f)); });
 }
 
 // An error in the answer's body, where that is asked for.
@@ -141,13 +140,12 @@ void RunAndPull(const std::shared_ptr<Worker>& worker,
   pull.mutable_rendezvous_key()->Swap(request->mutable_rendezvous_key());
   if (worker->MayPause(run)) {
     const auto paused = PausedRunOf(call);
-    return BeginAndGive(worker, call, std::move(pull),
-                        [paused] { paused->Stop(); }, [&](const auto& ended) {
-                          BeginRun(worker, call, run, paused,
-                                   [worker, ended](const Status& s, auto) {
-                                     ended(s);
-                                   });
-                        });
+    return BeginAndGive(
+        worker, call, std::move(pull), [paused] { paused->Stop(); },
+        [&](const auto& ended) {
+          BeginRun(worker, call, run, paused,
+                   [worker, ended](const Status& s, auto) { ended(s); });
+        });
   }
   const bool ends_soon = worker->EndsSoon(run);
   const auto job = [worker, call, request, pull, ends_soon] {
