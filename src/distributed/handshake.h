@@ -15,7 +15,7 @@ namespace headrace::distributed {
 
 // Raised where tasks of one version of Headrace and another would no longer
 // understand each other.
-inline constexpr int kWireProtocol = 3;
+inline constexpr int kWireProtocol = 4;
 
 struct PeerVersion {
   std::string version;  // of Headrace

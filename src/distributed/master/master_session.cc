@@ -351,21 +351,28 @@ Status MasterSession::Register(std::vector<Part> parts, Plan* plan) {
 }
 
 // Of tasks of ours, the own part gets what it takes by the call that runs
-// theirs. What is fetched comes in another kind of answer.
+// theirs, and what it gives may go with that. What is fetched comes in another
+// kind of answer.
 Status MasterSession::FindBrought(Plan* plan) {
   if (!worker_->among_own()) return OkStatus();
   for (const PlannedPart& own : plan->parts) {
     if (own.task->channel) continue;
-    HR_ASSIGN_OR_RETURN(const auto receives,
-                        worker_->ReceivesOf(handle_, own.graph));
-    for (const ExpectedKeysPtr& expected : receives) {
-      for (PlannedPart& part : plan->parts) {
-        if (part.fetches.empty() && expected->keys.size() <= kMostBrought &&
-            part.task->name.SameTask(expected->task)) {
-          part.brings = expected;
+    const auto note = [&](const std::vector<ExpectedKeysPtr>& all,
+                          ExpectedKeysPtr PlannedPart::*as) {
+      for (const ExpectedKeysPtr& expected : all) {
+        for (PlannedPart& part : plan->parts) {
+          if (part.fetches.empty() && expected->keys.size() <= kMostBrought &&
+              part.task->name.SameTask(expected->task)) {
+            part.*as = expected;
+          }
         }
       }
-    }
+    };
+    HR_ASSIGN_OR_RETURN(const auto receives,
+                        worker_->ReceivesOf(handle_, own.graph));
+    note(receives, &PlannedPart::brings);
+    HR_ASSIGN_OR_RETURN(const auto gives, worker_->GivesOf(handle_, own.graph));
+    note(gives, &PlannedPart::given);
   }
   return OkStatus();
 }
@@ -409,6 +416,7 @@ Status MasterSession::RunPlan(const Plan& plan, StepRequest& request,
   for (const PlannedPart& part : plan.parts) {
     StepPart& p = step.Add(*part.task, part.graph);
     p.brings = part.brings;
+    p.given = part.given;
     for (const auto& [feed, key] : part.feeds) {
       p.feeds.emplace_back(key, request.feeds[feed].second);
     }

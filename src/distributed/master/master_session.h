@@ -67,7 +67,7 @@ class MasterSession {
     std::vector<std::pair<int, std::string>> feeds, fetches;
     // What the own task's part takes from it; null where that is nothing, or
     // does not come with its run.
-    ExpectedKeysPtr brings;
+    ExpectedKeysPtr brings, given;
   };
   struct Plan {
     std::vector<PlannedPart> parts;

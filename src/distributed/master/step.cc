@@ -1,7 +1,9 @@
 #include "distributed/master/step.h"
 
 #include "distributed/request_ids.h"
+#include "distributed/wire/gathered.h"
 #include "distributed/wire/methods.h"
+#include "distributed/worker/pull.h"
 #include "distributed/worker/pull_many.h"
 #include "tensor/tensor_proto.h"
 
@@ -37,7 +39,94 @@ Status ReadRun(const Answer& answer, StepPart* part) {
 
 }  // namespace
 
-void Step::Start(StepPart& part, Calls& calls) {
+// What a step's own part sends to one task before it waits, until all of it is
+// there.
+class Step::Given : public std::enable_shared_from_this<Given> {
+ public:
+  using Start = std::function<void(Given&)>;
+  Given(const ExpectedKeys& expected, Start start)
+      : keys_(expected.keys),
+        start_(std::move(start)),
+        left_(keys_.size()),
+        values_(keys_.size()) {}
+
+  // Takes them from the rendezvous, in which all else stays.
+  void Await(const std::shared_ptr<StepRendezvous>& rendezvous) {
+    rendezvous_ = rendezvous;
+    for (size_t i = 0; i < keys_.size(); ++i) {
+      rendezvous->ReceiveAsync(
+          keys_[i], [self = shared_from_this(), i](StatusOr<SentValue> value) {
+            self->Came(i, std::move(value));
+          });
+    }
+  }
+  // Behind the own part: what is not there will not come. Whether all was.
+  bool Close() {
+    MutexLock lock(mutex_);
+    start_ = nullptr;
+    return left_ == 0;
+  }
+  // Moves them there. What is better fetched by itself goes back to be asked
+  // for.
+  Status MoveTo(RunAndPullRequest* request) {
+    GatheredWriter all;
+    for (size_t i = 0; i < keys_.size(); ++i) {
+      if (GoesInParts(values_[i])) {
+        HR_RETURN_IF_ERROR(rendezvous_->Send(keys_[i], std::move(values_[i])));
+        continue;
+      }
+      GatheredTensor tensor{static_cast<uint32_t>(request->given_key_size())};
+      tensor.received = ReceivedOf(std::move(values_[i]));
+      HR_RETURN_IF_ERROR(all.Add(tensor));
+      request->add_given_key(keys_[i].text);
+    }
+    request->set_given(all.Take().Flat());
+    return OkStatus();
+  }
+
+ private:
+  void Came(size_t i, StatusOr<SentValue> value) {
+    if (!value.ok()) return;  // the own part says why
+    Start start;
+    {
+      MutexLock lock(mutex_);
+      values_[i] = *std::move(value);
+      if (--left_ > 0) return;
+      start.swap(start_);
+    }
+    if (start) start(*this);
+  }
+
+  const std::vector<RendezvousKey> keys_;
+  std::shared_ptr<StepRendezvous> rendezvous_;
+  Mutex mutex_;
+  Start start_ ABSL_GUARDED_BY(mutex_);
+  size_t left_ ABSL_GUARDED_BY(mutex_);
+  std::vector<SentValue> values_;  // written before left_ is 0, read behind
+};
+
+std::shared_ptr<Step::Given> Step::Begin(StepPart& part, Calls& calls) {
+  // Times come in RunGraph's answer.
+  const bool may_pull = !trace && !is_partial;
+  // Before the own part asks for any of it.
+  std::shared_ptr<ManyTaker> taker;
+  if (part.brings && may_pull) {
+    taker = worker_.TakeByRun(session_, number_, part.brings);
+  }
+  if (!part.given || !may_pull) {
+    Start(part, taker, nullptr, calls);
+    return nullptr;
+  }
+  auto given = std::make_shared<Given>(*part.given,
+                                       [this, &part, &calls, taker](Given& g) {
+                                         Start(part, taker, &g, calls);
+                                       });
+  given->Await(worker_.RendezvousOf(number_));
+  return given;
+}
+
+void Step::Start(StepPart& part, const std::shared_ptr<ManyTaker>& taker,
+                 Given* given, Calls& calls) {
   tensorflow::RunGraphRequest request;
   request.set_session_handle(session_);
   request.set_create_worker_session_called(true);
@@ -57,12 +146,13 @@ void Step::Start(StepPart& part, Calls& calls) {
   for (const auto& [key, to] : part.fetches) request.add_recv_key(key);
   CallOptions options;
   part.task->over->TellIn(&options.metadata);
-  // Times come in RunGraph's answer.
-  if (part.brings && !trace && !is_partial) {
-    if (auto taker = worker_.TakeByRun(session_, number_, part.brings)) {
-      return StartAndTake(part, std::move(taker), std::move(request),
-                          std::move(options), calls);
+  if (taker || given) {
+    RunAndPullRequest all;
+    *all.mutable_run() = std::move(request);
+    if (given) {
+      if (Status s = given->MoveTo(&all); !s.ok()) return calls.Fail(s);
     }
+    return StartAndTake(part, taker, std::move(all), std::move(options), calls);
   }
   calls.Start(*part.task->channel, absl::StrCat(kWorkerService, "RunGraph"),
               request, options, [&part](const Answer& answer) {
@@ -72,28 +162,28 @@ void Step::Start(StepPart& part, Calls& calls) {
               });
 }
 
-void Step::StartAndTake(StepPart& part, std::shared_ptr<ManyTaker> taker,
-                        tensorflow::RunGraphRequest request,
-                        CallOptions options, Calls& calls) {
-  RunAndPullRequest all;
-  *all.mutable_run() = std::move(request);
-  for (std::string& key : taker->keys()) {
-    all.add_rendezvous_key(std::move(key));
+void Step::StartAndTake(StepPart& part, const std::shared_ptr<ManyTaker>& taker,
+                        RunAndPullRequest request, CallOptions options,
+                        Calls& calls) {
+  if (taker) {
+    for (std::string& key : taker->keys()) {
+      request.add_rendezvous_key(std::move(key));
+    }
   }
   options.parts_alone = true;
   // Behind a part that is none the others are let go; End says why.
   options.on_part = [taker](const Bytes& bytes,
                             const std::function<void()>& next) {
-    taker->Take(bytes).IgnoreError();
+    if (taker) taker->Take(bytes).IgnoreError();
     next();
   };
-  calls.Start(*part.task->channel, worker::kRunAndPull.path, all, options,
+  calls.Start(*part.task->channel, worker::kRunAndPull.path, request, options,
               [&part, taker](const Answer& answer) {
                 const auto code = static_cast<absl::StatusCode>(answer.code);
                 part.has_answered = code != absl::StatusCode::kCancelled;
-                if (answer.ok()) return taker->End(answer);
                 const Status s = From(part.task->name, StatusOf(answer));
-                return taker->End(AnswerOf(s));
+                if (!taker) return s;
+                return taker->End(s.ok() ? answer : AnswerOf(s));
               });
 }
 
@@ -134,16 +224,22 @@ Status Step::Run() {
   CancellationToken token;  // outlives the calls, which may cancel it
   Calls calls;
   StepPart* own = nullptr;
+  std::vector<std::shared_ptr<Given>> given;
   for (StepPart& part : parts_) {
-    if (part.task->channel) {
-      Start(part, calls);
-    } else {
+    if (!part.task->channel) {
       own = &part;
+    } else if (auto waits = Begin(part, calls)) {
+      given.push_back(std::move(waits));
     }
   }
   if (own) {
     calls.OnError([&token](const Status&) { token.Cancel(); });
-    const Status s = RunHere(*own, &token);
+    Status s = RunHere(*own, &token);
+    for (const auto& g : given) {
+      if (!g->Close() && s.ok()) {
+        s = Internal("the part of the step ran and sent less than it has");
+      }
+    }
     if (!s.ok()) calls.Fail(From(own->task->name, s));
   }
   const Status s = calls.Wait();

@@ -8,6 +8,7 @@
 
 #include "base/cancellation.h"
 #include "distributed/master/tasks.h"
+#include "headrace/worker.pb.h"
 
 namespace headrace::distributed {
 
@@ -18,8 +19,9 @@ struct StepPart {
   std::string graph;                                     // its handle there
   std::vector<std::pair<std::string, Tensor>> feeds;     // by key
   std::vector<std::pair<std::string, Tensor*>> fetches;  // and where to
-  // What the part of this process takes from it, which may come with its run.
-  ExpectedKeysPtr brings;
+  // What the part of this process takes from it, which may come with its run,
+  // and what it gives it before it waits, which may go with its run.
+  ExpectedKeysPtr brings, given;
   tensorflow::StepStats stats;
   bool has_answered = false;  // the other task, before the step had an error
 };
@@ -43,10 +45,16 @@ class Step {
   bool trace = false, is_partial = false, is_last = false;
 
  private:
-  void Start(StepPart& part, Calls& calls);
-  // The same by RunAndPull.
-  void StartAndTake(StepPart& part, std::shared_ptr<ManyTaker> taker,
-                    tensorflow::RunGraphRequest request, CallOptions options,
+  class Given;
+  // At once, or, where values go with it, when these are there, amid the part
+  // of this process: then what waits for them.
+  std::shared_ptr<Given> Begin(StepPart& part, Calls& calls);
+  // By RunAndPull where values come (`taker`) or go with it; else both are
+  // null.
+  void Start(StepPart& part, const std::shared_ptr<ManyTaker>& taker,
+             Given* given, Calls& calls);
+  void StartAndTake(StepPart& part, const std::shared_ptr<ManyTaker>& taker,
+                    RunAndPullRequest request, CallOptions options,
                     Calls& calls);
   // A deadline's error, with the tasks whose answers it did not wait for.
   Status NameSilent(const Status& s) const;

@@ -5,6 +5,7 @@
 #include "base/hash_map.h"
 #include "graph/import.h"
 #include "op/registry.h"
+#include "op/waiting.h"
 
 namespace headrace::distributed {
 namespace {
@@ -53,6 +54,11 @@ Status CheckDevices(const tensorflow::GraphDef& def,
   return OkStatus();
 }
 
+// A value that comes with the run.
+bool IsFed(const Node& n) {
+  return n.def().Is(kReceiveRole) && n.op().bool_attr("client_terminated");
+}
+
 // The key of a node that is an end of an edge.
 StatusOr<RendezvousKey> KeyOfEnd(const Node& n) {
   DeviceName from, to;
@@ -64,6 +70,27 @@ StatusOr<RendezvousKey> KeyOfEnd(const Node& n) {
   const int64_t incarnation = n.op().int_attr("send_device_incarnation");
   return RendezvousKey::Of(from, static_cast<uint64_t>(incarnation), to,
                            n.op().string_attr("tensor_name"));
+}
+
+// Nodes that may wait, or follow one that may.
+HashSet<const Node*> LateNodes(const Graph& graph) {
+  HashSet<const Node*> late;
+  const auto is_late = [&](const Node* n) { return late.contains(n); };
+  size_t before = 0;
+  do {
+    before = late.size();
+    for (int i = 0; i < graph.num_nodes(); ++i) {
+      const Node& n = *graph.node(i);
+      const auto& controls = n.control_inputs();
+      if ((n.def().Has(kMayWait) && !IsFed(n)) || CallsFunctions(n.def()) ||
+          std::any_of(n.inputs().begin(), n.inputs().end(),
+                      [&](const Edge& e) { return is_late(e.node); }) ||
+          std::any_of(controls.begin(), controls.end(), is_late)) {
+        late.insert(&n);
+      }
+    }
+  } while (late.size() > before);
+  return late;
 }
 
 }  // namespace
@@ -84,7 +111,30 @@ StatusOr<std::shared_ptr<RegisteredGraph>> RegisteredGraph::Make(
       made->plan_,
       Executable::Make(*made->graph_, made->feeds_, made->fetches_,
                        made->targets_, made->graph_->library().get()));
+  if (made->ends_soon() || made->may_pause()) {
+    HR_RETURN_IF_ERROR(made->FindGiven());
+  }
   return made;
+}
+
+Status RegisteredGraph::FindGiven() {
+  const HashSet<const Node*> late = LateNodes(*graph_);
+  std::map<std::string, ExpectedKeys> by_task;
+  for (int i = 0; i < graph_->num_nodes(); ++i) {
+    const Node& n = *graph_->node(i);
+    if (late.contains(&n) || !n.def().Is(kSendRole) ||
+        n.op().bool_attr("client_terminated")) {
+      continue;
+    }
+    HR_ASSIGN_OR_RETURN(RendezvousKey key, KeyOfEnd(n));
+    ExpectedKeys& to = by_task[key.destination.Task().ToString()];
+    to.task = key.destination.Task();
+    to.keys.push_back(std::move(key));
+  }
+  for (auto& [name, to] : by_task) {
+    gives_.push_back(std::make_shared<ExpectedKeys>(std::move(to)));
+  }
+  return OkStatus();
 }
 
 // What is fed and fetched by the client, and what is to run beside it: all that

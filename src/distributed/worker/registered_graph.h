@@ -44,6 +44,9 @@ class RegisteredGraph {
   // By tasks that send values: none where there are loops, whose keys have
   // numbers of turns.
   const std::vector<ExpectedKeysPtr>& receives() const { return receives_; }
+  // By tasks to which values are sent: those that each run sends before it
+  // waits for anything, soon. None where a run may take long before.
+  const std::vector<ExpectedKeysPtr>& gives() const { return gives_; }
   // Whether whole runs end at once, and wait for nothing.
   bool ends_soon() const { return plan_->ends_soon(); }
   bool may_pause() const { return plan_->may_pause(); }
@@ -55,6 +58,7 @@ class RegisteredGraph {
  private:
   RegisteredGraph() = default;
   Status FindEnds();
+  Status FindGiven();
   // Feeds in the plan's order, and which of the plan's fetches are wanted.
   Status Arrange(Named feeds, const std::vector<std::string>& keys,
                  std::vector<Tensor>* given, std::vector<int>* wanted) const;
@@ -66,7 +70,7 @@ class RegisteredGraph {
   std::vector<Edge> feeds_, fetches_;
   std::vector<Node*> targets_, client_ends_;
   std::map<std::string, int> feed_at_, fetch_at_;  // by key
-  std::vector<ExpectedKeysPtr> receives_;
+  std::vector<ExpectedKeysPtr> receives_, gives_;
   std::shared_ptr<Executable> plan_;
   Mutex mutex_;
   std::shared_ptr<Executable> partial_plan_ ABSL_GUARDED_BY(mutex_);

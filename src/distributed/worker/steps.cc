@@ -1,5 +1,7 @@
 #include "distributed/worker/steps.h"
 
+#include <algorithm>
+
 namespace headrace::distributed {
 
 void StepRendezvous::SetFetch(Fetch fetch, DeviceName task) {
@@ -37,11 +39,23 @@ void StepRendezvous::Begin(const RendezvousKey& key) {
               MutexLock lock(self->fetch_mutex_);
               self->ends_.erase(key.text);
             }
-            self->Came(key, std::move(value));
+            self->Fetched(key, std::move(value));
           }));
 }
 
-void StepRendezvous::Came(const RendezvousKey& key, StatusOr<SentValue> value) {
+Status StepRendezvous::Came(const RendezvousKey& key, SentValue value) {
+  {
+    MutexLock lock(fetch_mutex_);
+    if (key.source.SameTask(task_) || !begun_.insert(key.text).second) {
+      return InvalidArgument("a value came twice, or is this task's own: ",
+                             key.text);
+    }
+  }
+  return Send(key, std::move(value));
+}
+
+void StepRendezvous::Fetched(const RendezvousKey& key,
+                             StatusOr<SentValue> value) {
   if (value.ok()) {
     Send(key, *std::move(value)).IgnoreError();
   } else {
@@ -63,20 +77,27 @@ void StepRendezvous::KeepEnd(const std::string& name,
 }
 
 void StepRendezvous::Expect(const ExpectedKeysPtr& expected,
-                            const FetchMany& fetch_many) {
+                            const FetchMany& fetch_many, size_t least) {
+  ExpectedKeysPtr left = expected;
   {
     MutexLock lock(fetch_mutex_);
     if (over_ || expected->task.SameTask(task_)) return;
-    for (const RendezvousKey& key : expected->keys) {
-      if (begun_.contains(key.text)) return;
+    const auto here = [&](const RendezvousKey& key) {
+      return begun_.contains(key.text);
+    };
+    if (std::any_of(expected->keys.begin(), expected->keys.end(), here)) {
+      auto some = std::make_shared<ExpectedKeys>(*expected);
+      std::erase_if(some->keys, here);
+      left = std::move(some);
     }
-    for (const RendezvousKey& key : expected->keys) begun_.insert(key.text);
+    if (left->keys.size() < least) return;
+    for (const RendezvousKey& key : left->keys) begun_.insert(key.text);
   }
-  KeepEnd(expected->task.ToString(),
-          fetch_many(expected, [weak = weak_from_this(), expected](
-                                   size_t at, StatusOr<SentValue> value) {
+  KeepEnd(left->task.ToString(),
+          fetch_many(left, [weak = weak_from_this(), left](
+                               size_t at, StatusOr<SentValue> value) {
             const auto self = weak.lock();
-            if (self) self->Came(expected->keys[at], std::move(value));
+            if (self) self->Fetched(left->keys[at], std::move(value));
           }));
 }
 

@@ -11,7 +11,8 @@
 
 namespace headrace::distributed {
 
-// What each run of a graph takes from one other task, where its nodes say so.
+// What each run of a graph takes from one other task, or gives it, where its
+// nodes say so.
 struct ExpectedKeys {
   DeviceName task;
   std::vector<RendezvousKey> keys;
@@ -35,9 +36,12 @@ class StepRendezvous : public LocalRendezvous,
   // How values of other tasks than `task` come, which is what this one is
   // called in the step; the first one counts.
   void SetFetch(Fetch fetch, DeviceName task);
-  // All these will be asked for: begins to fetch them, unless one is on its
-  // way.
-  void Expect(const ExpectedKeysPtr& expected, const FetchMany& fetch_many);
+  // A value of another task that is here before anybody asks.
+  Status Came(const RendezvousKey& key, SentValue value);
+  // All these will be asked for: begins to fetch those that are not on their
+  // way, where they are that many.
+  void Expect(const ExpectedKeysPtr& expected, const FetchMany& fetch_many,
+              size_t least = 1);
   StatusOr<bool> TryReceive(const RendezvousKey& key,
                             SentValue* value) override;
   void Await(const RendezvousKey& key, std::function<void()> ready) override;
@@ -46,7 +50,7 @@ class StepRendezvous : public LocalRendezvous,
  private:
   // Unless the value is of this task, or on its way.
   void Begin(const RendezvousKey& key);
-  void Came(const RendezvousKey& key, StatusOr<SentValue> value);
+  void Fetched(const RendezvousKey& key, StatusOr<SentValue> value);
   // Keeps what ends a fetch that began under that name, or calls it.
   void KeepEnd(const std::string& name, std::function<void()> end);
 

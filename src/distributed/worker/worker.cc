@@ -341,6 +341,13 @@ StatusOr<std::vector<ExpectedKeysPtr>> Worker::ReceivesOf(
   return graph->receives();
 }
 
+StatusOr<std::vector<ExpectedKeysPtr>> Worker::GivesOf(
+    const std::string& handle, const std::string& graph_handle) {
+  HR_ASSIGN_OR_RETURN(const auto session, SessionOf(true, handle));
+  HR_ASSIGN_OR_RETURN(const auto graph, GraphOf(*session, graph_handle));
+  return graph->gives();
+}
+
 StatusOr<Worker::SessionState> Worker::StateOf(const std::string& handle) {
   HR_ASSIGN_OR_RETURN(const auto session, SessionOf(true, handle));
   return SessionState{session, session->resources, session->ClusterNow()};
@@ -378,7 +385,7 @@ bool Worker::MayPause(const tensorflow::RunGraphRequest& request) {
   return graph.ok() && (*graph)->may_pause();
 }
 
-StatusOr<Worker::Surroundings> Worker::SurroundingsOf(const GraphRun& run) {
+StatusOr<Worker::Surroundings> Worker::SurroundingsOf(GraphRun& run) {
   Surroundings around;
   HR_ASSIGN_OR_RETURN(around.session, SessionOf(run.in_session, run.session));
   HR_ASSIGN_OR_RETURN(around.graph, GraphOf(*around.session, run.graph));
@@ -386,14 +393,18 @@ StatusOr<Worker::Surroundings> Worker::SurroundingsOf(const GraphRun& run) {
   steps_.Hold(run.step, around.session.get());
   around.rendezvous->SetFetch(FetchFor(around.session, run.step),
                               around.session->TaskNow());
+  for (auto& [key, value] : run.given) {
+    HR_RETURN_IF_ERROR(around.rendezvous->Came(key, std::move(value)));
+  }
   return around;
 }
 
 void Worker::Expect(const GraphRun& run, const Surroundings& around) {
   if (!among_own_) return;
   for (const ExpectedKeysPtr& expected : around.graph->receives()) {
-    if (expected->keys.size() == 1) continue;  // RecvTensor costs less
-    around.rendezvous->Expect(expected, FetchManyFor(around.session, run.step));
+    // One alone costs less by RecvTensor.
+    around.rendezvous->Expect(expected, FetchManyFor(around.session, run.step),
+                              /*least=*/2);
   }
 }
 

@@ -32,6 +32,8 @@ struct GraphRun {
   bool trace = false, partition_graphs = false;
   bool is_partial = false, is_last_partial_run = false;
   const CancellationToken* token = nullptr;  // what ends it
+  // Values of other tasks that came with it.
+  std::vector<std::pair<RendezvousKey, SentValue>> given;
 };
 
 struct GraphRunResult {
@@ -81,6 +83,13 @@ class Worker {
   // What such a graph takes from others.
   StatusOr<std::vector<ExpectedKeysPtr>> ReceivesOf(const std::string& session,
                                                     const std::string& graph);
+  // What it gives to others before it waits for anything.
+  StatusOr<std::vector<ExpectedKeysPtr>> GivesOf(const std::string& session,
+                                                 const std::string& graph);
+  // Where this task's runs of a step leave what they send.
+  std::shared_ptr<StepRendezvous> RendezvousOf(int64_t step) {
+    return steps_.Find(step);
+  }
   // Before a step of such a graph runs, which is to get these values by the
   // call that runs the other task's part (RunAndPull): what takes them from
   // there. Null where they come by other calls.
@@ -151,7 +160,7 @@ class Worker {
     std::shared_ptr<RegisteredGraph> graph;
     std::shared_ptr<StepRendezvous> rendezvous;
   };
-  StatusOr<Surroundings> SurroundingsOf(const GraphRun& run);
+  StatusOr<Surroundings> SurroundingsOf(GraphRun& run);
   // Begins to fetch what the run takes from others.
   void Expect(const GraphRun& run, const Surroundings& around);
   StatusOr<std::shared_ptr<RegisteredGraph>> GraphOf(

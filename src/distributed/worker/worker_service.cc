@@ -4,6 +4,7 @@
 
 #include "distributed/over_steps.h"
 #include "distributed/service.h"
+#include "distributed/wire/gathered.h"
 #include "distributed/wire/methods.h"
 #include "distributed/worker/paused_run.h"
 #include "distributed/worker/pull.h"
@@ -69,24 +70,14 @@ Status RunGraph(Worker& worker, CallScope& scope,
   return WriteRun(request, std::move(result), response);
 }
 
-// The same of one that may pause: `ended` is called once.
-void BeginRun(const std::shared_ptr<Worker>& worker,
-              const std::shared_ptr<ServerCall>& call,
-              const RunGraphRequest& request,
-              const std::shared_ptr<PausedRun>& paused,
-              std::function<void(Status, GraphRunResult)> ended) {
-  const Status s = Guarded("a method", [&]() -> Status {
-    HR_RETURN_IF_ERROR(Admit(*worker, *call, request));
-    HR_ASSIGN_OR_RETURN(GraphRun run, RunOf(request));
-    return worker->Begin(std::move(run), paused, ended);
-  });
-  if (!s.ok()) ended(s, {});
-}
-
+// The call, which has what ends the run, is kept by others.
 std::shared_ptr<PausedRun> PausedRunOf(
     const std::shared_ptr<ServerCall>& call) {
   return std::make_shared<PausedRun>(
-      [call](std::function<void()> f) { return call->Later(std::move(f)); });
+      [weak = std::weak_ptr(call)](std::function<void()> f) {
+        const auto call = weak.lock();
+        return call && call->Later(std::move(f));
+      });
 }
 
 // An error in the answer's body, where that is asked for.
@@ -104,13 +95,18 @@ void BeginRunGraph(const std::shared_ptr<Worker>& worker,
                    std::shared_ptr<const RunGraphRequest> request) {
   const auto paused = PausedRunOf(call);
   call->OnCancel([paused] { paused->Stop(); });
-  BeginRun(worker, call, *request, paused,
-           [worker, call, request](Status s, GraphRunResult result) {
-             RunGraphResponse response;
-             if (s.ok()) s = WriteRun(*request, std::move(result), &response);
-             s = SayError(*request, s, &response);
-             call->Finish(AnswerWith(s, response));
-           });
+  const auto ended = [worker, call, request](Status s, GraphRunResult result) {
+    RunGraphResponse response;
+    if (s.ok()) s = WriteRun(*request, std::move(result), &response);
+    s = SayError(*request, s, &response);
+    call->Finish(AnswerWith(s, response));
+  };
+  const Status begun = Guarded("a method", [&]() -> Status {
+    HR_RETURN_IF_ERROR(Admit(*worker, *call, *request));
+    HR_ASSIGN_OR_RETURN(GraphRun run, RunOf(*request));
+    return worker->Begin(std::move(run), paused, ended);
+  });
+  if (!begun.ok()) ended(begun, {});
 }
 
 Method RunGraphMethod(const std::shared_ptr<Worker>& w) {
@@ -124,6 +120,35 @@ Method RunGraphMethod(const std::shared_ptr<Worker>& w) {
         BeginRunGraph(w, call, in);
         return true;
       });
+}
+
+// What came with a run.
+Status ReadGiven(const RunAndPullRequest& request, GraphRun* run) {
+  if (request.given_key().empty() && request.given().empty()) return OkStatus();
+  HR_ASSIGN_OR_RETURN(std::vector<GatheredTensor> all,
+                      ReadGathered(Bytes(request.given())));
+  if (static_cast<int>(all.size()) != request.given_key_size()) {
+    return InvalidArgument("RunAndPull brings ", all.size(), " values for ",
+                           request.given_key_size(), " keys");
+  }
+  for (GatheredTensor& t : all) {
+    if (t.in_parts || t.number >= all.size()) {
+      return InvalidArgument("RunAndPull brings a value that has no key");
+    }
+    HR_ASSIGN_OR_RETURN(
+        RendezvousKey key,
+        RendezvousKey::Parse(request.given_key(static_cast<int>(t.number))));
+    run->given.emplace_back(std::move(key), SentOf(std::move(t.received)));
+  }
+  return OkStatus();
+}
+
+StatusOr<GraphRun> AdmitAndRead(Worker& worker, ServerCall& call,
+                                const RunAndPullRequest& request) {
+  HR_RETURN_IF_ERROR(Admit(worker, call, request.run()));
+  HR_ASSIGN_OR_RETURN(GraphRun run, RunOf(request.run()));
+  HR_RETURN_IF_ERROR(ReadGiven(request, &run));
+  return run;
 }
 
 void RunAndPull(const std::shared_ptr<Worker>& worker,
@@ -142,9 +167,15 @@ void RunAndPull(const std::shared_ptr<Worker>& worker,
     const auto paused = PausedRunOf(call);
     return BeginAndGive(
         worker, call, std::move(pull), [paused] { paused->Stop(); },
-        [&](const auto& ended) {
-          BeginRun(worker, call, run, paused,
-                   [worker, ended](const Status& s, auto) { ended(s); });
+        [&](const std::function<void(const Status&)>& ended) {
+          const Status begun = Guarded("a method", [&]() -> Status {
+            HR_ASSIGN_OR_RETURN(GraphRun run,
+                                AdmitAndRead(*worker, *call, *request));
+            return worker->Begin(
+                std::move(run), paused,
+                [worker, ended](const Status& s, auto) { ended(s); });
+          });
+          if (!begun.ok()) ended(begun);
         });
   }
   const bool ends_soon = worker->EndsSoon(run);
@@ -155,9 +186,12 @@ void RunAndPull(const std::shared_ptr<Worker>& worker,
         worker, call, pull, ends_soon,
         [token = scope.token] { token->Cancel(); },
         [&] {
-          return Guarded("a method", [&] {
-            RunGraphResponse response;
-            return RunGraph(*worker, scope, request->run(), &response);
+          return Guarded("a method", [&]() -> Status {
+            HR_ASSIGN_OR_RETURN(GraphRun run,
+                                AdmitAndRead(*worker, *call, *request));
+            run.token = scope.token.get();
+            GraphRunResult none;
+            return worker->Run(std::move(run), &none);
           });
         });
   };
