@@ -224,6 +224,36 @@ TEST_F(TwoTasks, ManyEdgesTakeFewCalls) {
   EXPECT_LT(*sent_by_worker_ - before, 3 * 20);
 }
 
+// What the own part gives before it waits goes with the call that runs the
+// other part, so nobody asks for it.
+TEST_F(TwoTasks, WhatIsGivenAtOnceTakesNoCall) {
+  AddVariable();
+  auto session = Session(*worker_);
+  ASSERT_EQ(Run(*session, {}, {"init"}).status(), OkStatus());
+  ASSERT_EQ(Run(*session, {}, {"add"}).status(), OkStatus());
+  const int before = *sent_by_worker_;
+  for (int turn = 0; turn < 5; ++turn) {
+    ASSERT_EQ(Run(*session, {}, {"add"}).status(), OkStatus());
+  }
+  // Each is asked of the master, in this process, and of the other task.
+  EXPECT_EQ(*sent_by_worker_ - before, 10);
+  const auto out = Run(*session, {"read:0"}, {});
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_EQ((*out)[0].scalar<float>(), 16);
+  // An own part that fails before it gives runs no other.
+  Add("wrong", "Reshape",
+      {Constant("three", 3, kWorkerTask),
+       Add("x", "Placeholder", {}, {{"dtype", DType::kInt32}}, kWorkerTask)},
+      {}, kWorkerTask);
+  Add("add_wrong", "AssignAddVariableOp",
+      {Edge{graph_->FindNode("v"), 0}, Edge{graph_->FindNode("wrong"), 0}}, {},
+      "");
+  const Status s =
+      Run(*session, {}, {"add_wrong"}, {{"x:0", Tensor::Vector<int32_t>({2})}})
+          .status();
+  EXPECT_TRUE(absl::IsInvalidArgument(s)) << s;
+}
+
 TEST_F(TwoTasks, ASenderThatDiesEndsWhatManyEdgesWaitFor) {
   std::vector<std::string> fetches;
   for (int i = 0; i < 3; ++i) {

@@ -75,6 +75,15 @@ class WorkerServiceTest : public testing::Test {
     }
     return request;
   }
+  static void AddEnd(NodeDef* node, const char* edge, const char* from,
+                     const char* to, int64_t incarnation) {
+    auto& attrs = *node->mutable_attr();
+    attrs["tensor_name"].set_s(edge);
+    attrs["send_device"].set_s(from);
+    attrs["recv_device"].set_s(to);
+    attrs["send_device_incarnation"].set_i(incarnation);
+    attrs["client_terminated"].set_b(false);
+  }
   static NodeDef* AddNode(GraphDef* graph, const char* name, const char* op) {
     NodeDef* node = graph->add_node();
     node->set_name(name);
@@ -296,6 +305,72 @@ TEST_F(WorkerServiceTest, ARunGivesWhatItsCallerTakes) {
             InvalidArgument("RunAndPull is for whole runs without fetches"));
   EXPECT_TRUE(absl::IsInternal(StatusOf(
       StartCall(methods_, worker::kRunAndPull.path, "\xff")->answer())));
+}
+
+// What a run would ask of its caller may come with it.
+TEST_F(WorkerServiceTest, ARunTakesWhatItsCallerGives) {
+  RegisterGraphRequest graph;
+  GraphDef& def = *graph.mutable_graph_def();
+  def.mutable_versions()->set_producer(2474);
+  NodeDef* in = AddNode(&def, "in", "_Recv");
+  (*in->mutable_attr())["tensor_type"].set_type(DT_FLOAT);
+  (*in->mutable_attr())["_alive"].set_b(true);
+  AddEnd(in, "edge_in", kOther, kDevice, 5);
+  NodeDef* out = AddNode(&def, "out", "_Send");
+  out->add_input("in");
+  (*out->mutable_attr())["T"].set_type(DT_FLOAT);
+  AddEnd(out, "edge_out", kDevice, kOther,
+         static_cast<int64_t>(worker_->incarnation()));
+  ASSERT_EQ(Register(graph), OkStatus());
+
+  DeviceName from, to;
+  ASSERT_TRUE(DeviceName::Parse(kOther, &from));
+  ASSERT_TRUE(DeviceName::Parse(kDevice, &to));
+  const std::string key = RendezvousKey::Of(from, 5, to, "edge_in").text;
+  const auto gathered = [](std::vector<uint32_t> numbers) {
+    GatheredWriter all;
+    for (const uint32_t n : numbers) {
+      GatheredTensor t{n};
+      t.received.tensor = Tensor::Scalar<float>(7);
+      EXPECT_EQ(all.Add(t), OkStatus());
+    }
+    return all.Take().Flat();
+  };
+  int64_t step = 0;
+  const auto ask = [&](std::vector<std::string> keys, std::string given) {
+    RunAndPullRequest request;
+    request.mutable_run()->set_graph_handle("0000000000000000");
+    request.mutable_run()->set_step_id(++step);
+    request.add_rendezvous_key(Key(kOther, "edge_out"));
+    for (std::string& k : keys) request.add_given_key(std::move(k));
+    request.set_given(std::move(given));
+    return StartCall(methods_, worker::kRunAndPull.path,
+                     request.SerializeAsString(), /*takes_parts=*/true)
+        ->answer();
+  };
+  const Answer answer = ask({key}, gathered({0}));
+  ASSERT_EQ(StatusOf(answer), OkStatus());
+  const auto got = ReadGathered(answer.body);
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ(got->at(0).received.tensor.scalar<float>(), 7);
+
+  // It is nobody's value, nobody's key, or there twice.
+  for (const auto& [keys, given] :
+       std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{key}, gathered({})},
+           {{}, gathered({0})},
+           {{key}, gathered({1})},
+           {{key, key}, gathered({0, 1})},
+           {{key, key}, gathered({0, 0})},
+           {{"no key"}, gathered({0})},
+           {{Key(kOther, "edge_out")}, gathered({0})},
+           {{key}, "\xff\xff"}}) {
+    const Status s = StatusOf(ask(keys, given));
+    EXPECT_TRUE(absl::IsInvalidArgument(s)) << s;
+  }
+  // Without it the run asks for it, of a task that is not there.
+  EXPECT_EQ(StatusOf(ask({}, "")),
+            InvalidArgument("No worker known as ", kOther));
 }
 
 // A master that died told nobody that its steps were over; its next life ends
