@@ -108,6 +108,16 @@ ValueList BodyTrace::Call(absl::Span<const Value> leaves) const {
   return outputs;
 }
 
+void BodyTrace::Give(absl::Span<const Value> outputs, Taken result) const {
+  const Reader::Source source{.tokens = gives, .values = outputs};
+  Reader reader(&source);
+  try {
+    result.put_together(reader, result.value);
+  } catch (const Misread& e) {
+    throw Error(e.code(), absl::StrCat("Function ", name, ": ", e.what()));
+  }
+}
+
 bool BodyFunction::Known::Fits(TokenSpan call) const {
   return std::equal(tokens.begin(), tokens.end(), call.begin(), call.end()) &&
          trace->IsAtHome();

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cc/compose.h"
+#include "cc/servers.h"
 #include "cc/workers.h"
 #include "train/trackable.h"
 
@@ -126,6 +127,7 @@ void Optimizer::AddSlot(const Variable& variable, const std::string& name) {
   // Variables are made outside of a function that is being traced: they outlive
   // it.
   internal::Outside outside;
+  const internal::BesideScope beside(variable);
   const Variable slot = NewNumber(
       internal::Full(variable.dtype(), variable.shape(), InitialSlot(name)),
       name_ + "/" + name + "/" + variable.name());

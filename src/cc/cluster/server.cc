@@ -1,13 +1,12 @@
 // A task of a cluster.
+#include "cc/cluster/def.h"
 #include "cc/compose.h"
 #include "cc/server_state.h"
 
-namespace headrace::tf::distribute {
+namespace headrace::tf {
 
-using internal::Check;
-
-Server::Server(const ClusterSpec& cluster, const std::string& job, int index)
-    : state_(std::make_shared<State>()) {
+tensorflow::ServerDef internal::DefOf(const distribute::ClusterSpec& cluster,
+                                      const std::string& job, int index) {
   tensorflow::ServerDef def;
   for (const std::string& name : cluster.jobs()) {
     auto* made = def.mutable_cluster()->add_job();
@@ -19,7 +18,19 @@ Server::Server(const ClusterSpec& cluster, const std::string& job, int index)
   def.set_protocol("grpc");
   def.set_job_name(job);
   def.set_task_index(index);
-  state_->task = Check(headrace::distributed::NewServer(def));
+  return def;
+}
+
+}  // namespace headrace::tf
+
+namespace headrace::tf::distribute {
+
+using internal::Check;
+
+Server::Server(const ClusterSpec& cluster, const std::string& job, int index)
+    : state_(std::make_shared<State>()) {
+  state_->task = Check(headrace::distributed::NewServer(
+      internal::DefOf(cluster, job, index)));
   state_->task->Start();
 }
 

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "distributed/process_transport.h"
+#include "op/resource.h"
 
 namespace headrace::distributed {
 
@@ -63,6 +64,18 @@ StatusOr<std::shared_ptr<RemoteContext>> ConnectEagerly(
   return RemoteContext::Connect(
       options,
       Dialling(*transport, OptionsOfProcess(), own, AllowsTensorflow()));
+}
+
+std::unique_ptr<Server> ListenForParts(RemoteOptions* options) {
+  auto made = NewServer(options->def);
+  options->no_worker = made.status();
+  if (!made.ok()) return nullptr;
+  std::unique_ptr<Server> server = *std::move(made);
+  server->Start();
+  options->def = server->def();
+  options->worker = server->worker();
+  options->resources = &DefaultResources();
+  return server;
 }
 
 Status ResetCluster(const std::string& target,
