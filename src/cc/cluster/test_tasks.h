@@ -55,6 +55,7 @@ class OtherWorker {
       std::abort();
     }
   }
+  OtherWorker(OtherWorker&& o) noexcept : pid_(std::exchange(o.pid_, -1)) {}
   ~OtherWorker() {
     if (pid_ < 0) return;
     kill(pid_, SIGKILL);
