@@ -5,8 +5,8 @@
 //   "ps", "worker"   serves until it is ended
 //   "chief", or none is the coordinator
 //
-// Servers and workers may as well be Python's (tf.distribute.Server(...).join())
-// or started by `headrace run`.
+// Servers and workers may as well be Python's
+// (tf.distribute.Server(...).join()) or started by `headrace run`.
 //
 // --steps N: that are scheduled (400); --data F: the digits; --weights F writes
 // the weights there as a checkpoint. The last line is "test accuracy: 0.9xx".
@@ -32,8 +32,9 @@ Dataset Digits(const std::string& path, bool for_tests, int64_t rows) {
   return Dataset::FixedLengthRecord({path}, kRow)
       .Enumerate()
       .Filter([=](const tf::Tensor& number, const tf::Tensor&) {
-        const tf::Tensor fifth = tf::Equal(
-            tf::FloorMod(number, tf::Tensor(int64_t{5})), tf::Tensor(int64_t{4}));
+        const tf::Tensor fifth =
+            tf::Equal(tf::FloorMod(number, tf::Tensor(int64_t{5})),
+                      tf::Tensor(int64_t{4}));
         return for_tests ? fifth : tf::LogicalNot(fifth);
       })
       .Map([](const tf::Tensor&, const tf::Tensor& row) {
@@ -41,9 +42,9 @@ Dataset Digits(const std::string& path, bool for_tests, int64_t rows) {
       })
       .Batch(rows)
       .Map([](const tf::Tensor& some) {
-        const auto parts = tf::SplitV(tf::DecodeRaw(some, tf::DType::kUint8),
-                                      tf::Tensor::From<int32_t>({64, 1}),
-                                      tf::Tensor(1), 2);
+        const auto parts =
+            tf::SplitV(tf::DecodeRaw(some, tf::DType::kUint8),
+                       tf::Tensor::From<int32_t>({64, 1}), tf::Tensor(1), 2);
         return tf::data::Element{
             tf::Cast(parts[0], tf::DType::kFloat32) / 16,
             tf::Cast(tf::Squeeze(parts[1], {.squeeze_dims = {1}}),

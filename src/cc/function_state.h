@@ -19,8 +19,8 @@ struct BodyTrace {
   bool IsAtHome() const;
   // Throws for wrong numbers and types, and what running it throws.
   ValueList Call(absl::Span<const Value> leaves) const;
-  // Puts results of a call where a structure of them is wanted; kInvalidArgument
-  // where that is another one than `gives`.
+  // Puts results of a call where a structure of them is wanted;
+  // kInvalidArgument where that is another one than `gives`.
   void Give(absl::Span<const Value> outputs, Taken result) const;
 
   std::shared_ptr<headrace::ConcreteFunction> function;

@@ -33,11 +33,11 @@ struct Variable::State {
       std::shared_ptr<State> state, const std::shared_ptr<RemotePlace>& place,
       const headrace::Tensor& initial) {
     const headrace::Shape shape = Core(state->shape);
-    const headrace::Tensor handle = internal::RunThere(
-        place, "VarHandleOp", {},
-        {{"dtype", Core(state->dtype)},
-         {"shape", shape},
-         {"shared_name", std::string(kAnonymousName)}})[0];
+    const headrace::Tensor handle =
+        internal::RunThere(place, "VarHandleOp", {},
+                           {{"dtype", Core(state->dtype)},
+                            {"shape", shape},
+                            {"shared_name", std::string(kAnonymousName)}})[0];
     internal::RunThere(place, "AssignVariableOp", {handle, initial},
                        {{"dtype", Core(state->dtype)}});
     state->node = std::make_shared<RemoteVariableNode>(

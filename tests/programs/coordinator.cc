@@ -78,8 +78,9 @@ void TrainByServers(const std::string& prefix) {
   const ClusterCoordinator coordinator(strategy);
   const ParameterServerStrategy::Scope scope(strategy);
   Trained trained;
-  auto step = tf::function(
-      [&](const WorkerIterator& batches) { return trained.Step(batches.Next()); });
+  auto step = tf::function([&](const WorkerIterator& batches) {
+    return trained.Step(batches.Next());
+  });
   const WorkerIterator batches =
       coordinator.CreatePerWorkerDataset(Batches()).Begin();
   tf::distribute::RemoteValue<tf::Tensor> loss;

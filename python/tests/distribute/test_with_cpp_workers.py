@@ -1,9 +1,11 @@
-"""Workers of C++ train with Python's: by parameter servers, and in a ring."""
+"""Workers of C++ train with Python's: by parameter servers, and in a ring; and a
+coordinator of C++ has Python's tasks train."""
 
 import contextlib
 import json
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 
@@ -15,12 +17,15 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[3]
 DIGITS = ROOT / "build" / "examples" / "cluster_digits"
 WORKER = ROOT / "build" / "tests" / "ring_worker"
+EXAMPLE = ROOT / "build" / "examples" / "cluster_coordinator"
+COORDINATOR = ROOT / "build" / "tests" / "coordinator"
 SCRIPT = ROOT / "examples" / "cluster_digits.py"
 DATA = ROOT / "examples" / "data" / "digits.bin"
 _LONG = 120  # seconds: a busy machine takes long to import
 
 pytestmark = pytest.mark.skipif(
-    not (DIGITS.exists() and WORKER.exists()), reason="no C++ build"
+    not all(p.exists() for p in (DIGITS, WORKER, EXAMPLE, COORDINATOR)),
+    reason="no C++ build",
 )
 
 # A Python worker: the way of training, and where to write what came of it.
@@ -185,3 +190,92 @@ def test_digits_by_parameter_servers(tmp_path):
     # Both count in one variable: Python ends behind 20 steps of both together.
     assert "test accuracy: 0." in first
     assert "trained 12" in second
+
+
+# A task of Python that joins.
+JOINS = """
+import json, os
+import headrace as tf
+config = json.loads(os.environ["TF_CONFIG"])
+task = config["task"]
+tf.distribute.Server(config["cluster"], task["type"], task["index"]).join()
+"""
+
+
+def coordinated(spec, prefix):
+    """The last loss, and weights, of a coordinator of C++ on tasks that are there; without a
+    cluster, of one process."""
+    way = "servers" if spec else "alone"
+    made = subprocess.run(
+        [COORDINATOR, way, prefix],
+        env={**os.environ, "TF_CONFIG": json.dumps({"cluster": spec})},
+        capture_output=True,
+        text=True,
+        timeout=_LONG,
+        check=False,
+    )
+    assert made.returncode == 0, made.stderr
+    reader = tf.train.load_checkpoint(str(prefix))
+    keys = sorted(k for k in reader.get_variable_to_shape_map() if "module" in k)
+    assert len(keys) == 4
+    return float(made.stdout), [reader.get_tensor(k) for k in keys]
+
+
+def check_as_one_process(spec, tmp_path):
+    loss, weights = coordinated(spec, tmp_path / "servers")
+    loss_alone, alone = coordinated({}, tmp_path / "alone")
+    assert loss == loss_alone
+    for got, want in zip(weights, alone):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_a_coordinator_of_python_tasks(tmp_path):
+    """Weights and loss are those of one process, bit by bit."""
+    spec = processes.Cluster(ps=2, worker=2).spec
+    tasks = [(job, i, [sys.executable, "-c", JOINS]) for job in spec for i in range(2)]
+    with started(spec, tasks):
+        check_as_one_process(spec, tmp_path)
+
+
+def test_a_coordinator_of_launched_tasks(tmp_path):
+    """The same where `headrace run` started the tasks."""
+    script = tmp_path / "joins.py"
+    script.write_text(JOINS)
+    spec, port = None, 0
+    while spec is None:  # until ports that follow each other are free
+        (port,) = processes.free_ports(1)
+        ports = range(port, port + 3)
+        if all(map(is_free, ports)):
+            addresses = [f"127.0.0.1:{p}" for p in ports]
+            spec = {"worker": addresses[:2], "ps": addresses[2:]}
+    command = [sys.executable, "-m", "headrace._command", "run", "-n", "2", "--ps", "1"]
+    command += ["--port_base", str(port), str(script)]
+    launcher = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        check_as_one_process(spec, tmp_path)
+    finally:
+        launcher.terminate()
+        launcher.wait(_LONG)
+
+
+def test_the_example_of_a_coordinator():
+    """Its own tasks and Python's train together."""
+    spec = processes.Cluster(ps=2, worker=2).spec
+    kinds = [[EXAMPLE], [sys.executable, "-c", JOINS]]
+    tasks = [(job, i, kinds[i]) for job in spec for i in range(2)]
+    with started(spec, tasks):
+        made = subprocess.run(
+            [EXAMPLE, "--data", DATA],
+            env={**os.environ, "TF_CONFIG": json.dumps({"cluster": spec})},
+            capture_output=True,
+            text=True,
+            timeout=_LONG,
+            check=False,
+        )
+    assert made.returncode == 0, made.stderr
+    assert float(made.stdout.split("test accuracy: ")[1]) > 0.9
+
+
+def is_free(port):
+    with socket.socket() as s:
+        return s.connect_ex(("127.0.0.1", port)) != 0

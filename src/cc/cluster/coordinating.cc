@@ -78,9 +78,9 @@ bool Coordinating::Join(WorkersLife* life) {
 
 void Coordinating::GiveUp(int worker) {
   if (--left_ > 0) return;
-  queue_.Stop(
-      Unavailable("all workers are given up, ",
-                  servers_->tasks().WorkerName(worker), " as the last one"));
+  queue_.Stop(Unavailable("all workers are given up, ",
+                          servers_->tasks().WorkerName(worker),
+                          " as the last one"));
 }
 
 bool Coordinating::RunOne(const Taken& taken, WorkersLife* life) {

@@ -71,9 +71,8 @@ data::Dataset Line() {
     xs.push_back(static_cast<float>(i) / 16);
     ys.push_back(2 * xs.back() - 1);
   }
-  return data::Dataset::FromTensorSlices(
-             {Tensor::From<float>(xs, {16, 1}),
-              Tensor::From<float>(ys, {16, 1})})
+  return data::Dataset::FromTensorSlices({Tensor::From<float>(xs, {16, 1}),
+                                          Tensor::From<float>(ys, {16, 1})})
       .Repeat()
       .Batch(4);
 }
@@ -87,8 +86,8 @@ struct Line2 {
 
   Tensor Train(const data::Element& batch) {
     GradientTape tape;
-    const Tensor loss = Mean(Square(model(batch[0]) - batch[1]),
-                             Tensor::From<int32_t>({0, 1}));
+    const Tensor loss =
+        Mean(Square(model(batch[0]) - batch[1]), Tensor::From<int32_t>({0, 1}));
     const std::vector<Variable> all = model.trainable_variables();
     adam.Apply(tape.gradient(loss, all), all);
     return loss;
@@ -97,8 +96,9 @@ struct Line2 {
 
 TEST(ParameterServers, TrainsAsOneProcessDoes) {
   Line2 alone;
-  auto step_alone = function(
-      [&](const Tensor& x, const Tensor& y) { return alone.Train({x, y}); });
+  auto step_alone = function([&](const Tensor& x, const Tensor& y) {
+    return alone.Train({x, y});
+  });
   data::Iterator batches(Line());
   data::Element batch;
   float loss_alone = 0;
@@ -113,8 +113,9 @@ TEST(ParameterServers, TrainsAsOneProcessDoes) {
   const ClusterCoordinator coordinator(strategy);
   const ParameterServerStrategy::Scope scope(strategy);
   Line2 made;
-  auto step = function(
-      [&](const Tensor& x, const Tensor& y) { return made.Train({x, y}); });
+  auto step = function([&](const Tensor& x, const Tensor& y) {
+    return made.Train({x, y});
+  });
   data::Iterator again(Line());
   RemoteValue<Tensor> loss;
   for (int i = 0; i < 20 && again.Next(&batch); ++i) {
@@ -139,13 +140,11 @@ TEST(ParameterServers, IteratorsOfWorkers) {
   const ParameterServerStrategy::Scope scope(strategy);
   const Variable sum(Tensor(0.0f)), seen(Tensor::From<int64_t>({0, 0}));
   // Worker w has the numbers w, w + 2, ... below 100, once.
-  const PerWorkerDataset numbers =
-      same.CreatePerWorkerDataset([](int worker) {
-        return data::Dataset::Range(100).Shard(2, worker).Map(
-            [](const Tensor& n) {
-              return data::Element{n, Cast(n, DType::kFloat32) * 2.0f};
-            });
-      });
+  const PerWorkerDataset numbers = same.CreatePerWorkerDataset([](int worker) {
+    return data::Dataset::Range(100).Shard(2, worker).Map([](const Tensor& n) {
+      return data::Element{n, Cast(n, DType::kFloat32) * 2.0f};
+    });
+  });
   EXPECT_EQ(numbers.spec().dtypes.size(), 2u);
   const WorkerIterator iterator = numbers.Begin();
   auto step = function([&](const WorkerIterator& it, int) {
@@ -200,9 +199,9 @@ TEST(ParameterServers, ShardedVariables) {
   EXPECT_EQ(table.parts()[1].name(), "table/part_1");
   EXPECT_EQ(table.shape(), (TensorShape{5, 2}));
   EXPECT_EQ(table.value().vector<float>(), values);
-  EXPECT_EQ(table.Lookup(Tensor::From<int32_t>({4, 0, 3}, {3, 1}))
-                .vector<float>(),
-            (std::vector<float>{8, 9, 0, 1, 6, 7}));
+  EXPECT_EQ(
+      table.Lookup(Tensor::From<int32_t>({4, 0, 3}, {3, 1})).vector<float>(),
+      (std::vector<float>{8, 9, 0, 1, 6, 7}));
   auto step = function([&](const Tensor& rows) {
     GradientTape tape;
     const Tensor loss = Sum(table.Lookup(rows), Tensor::From<int32_t>({0, 1}));
@@ -243,9 +242,8 @@ TEST(ParameterServers, ErrorsAreThrownOnce) {
   const Variable here(Tensor(1.0f));
   std::optional<ParameterServerStrategy::Scope> scope(strategy);
   const Variable count(Tensor(0.0f)), first(Tensor::From<float>({1, 2, 3}));
-  auto fails = function([&](const Tensor& at) {
-    return GatherV2(first.value(), at, Tensor(0));
-  });
+  auto fails = function(
+      [&](const Tensor& at) { return GatherV2(first.value(), at, Tensor(0)); });
   auto adds = function([&] { count.assign_add(Tensor(1.0f)); });
   const auto failed = coordinator.Schedule(fails, Tensor(7));
   Error e = ErrorOfCall([&] { coordinator.Join(); });
@@ -341,8 +339,7 @@ TEST(ParameterServers, WorkersMayDie) {
   const ParameterServerStrategy::Scope scope(strategy);
   const Variable count(Tensor(0.0f));
   auto slow = Slow(count);
-  const Tensor x =
-      Fill(Tensor::From<int32_t>({200, 200}), Tensor(0.01f));
+  const Tensor x = Fill(Tensor::From<int32_t>({200, 200}), Tensor(0.01f));
   // No worker need be there at first.
   std::vector<RemoteValue<Tensor>> values;
   for (int i = 0; i < 30; ++i) values.push_back(coordinator.Schedule(slow, x));

@@ -38,12 +38,12 @@ void CheckCanGo(const BodyTrace& trace, const Value& value,
     Throw(ErrorCode::kInvalidArgument,
           "a WorkerIterator is of another coordinator's workers");
   }
-  Throw(ErrorCode::kInvalidArgument,
-        absl::StrCat(
-            "Function ", trace.name, " uses a ", DTypeName(t.dtype()),
-            " of the coordinator's process, which workers cannot: make "
-            "variables in the strategy's scope, and datasets by "
-            "CreatePerWorkerDataset"));
+  Throw(
+      ErrorCode::kInvalidArgument,
+      absl::StrCat("Function ", trace.name, " uses a ", DTypeName(t.dtype()),
+                   " of the coordinator's process, which workers cannot: make "
+                   "variables in the strategy's scope, and datasets by "
+                   "CreatePerWorkerDataset"));
 }
 
 }  // namespace
@@ -74,8 +74,8 @@ headrace::Tensor IteratorOfWorkers::On(const WorkersLife& life) {
   return handle;
 }
 
-ScheduledCall::ScheduledCall(BodyTracePtr trace,
-                             absl::Span<const Value> leaves, size_t num_workers)
+ScheduledCall::ScheduledCall(BodyTracePtr trace, absl::Span<const Value> leaves,
+                             size_t num_workers)
     : trace_(std::move(trace)), leaves_(leaves.begin(), leaves.end()) {
   for (const Value& v : leaves_) CheckCanGo(*trace_, v, num_workers);
   for (const Value& v : trace_->function->captures()) {

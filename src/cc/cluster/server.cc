@@ -29,8 +29,8 @@ using internal::Check;
 
 Server::Server(const ClusterSpec& cluster, const std::string& job, int index)
     : state_(std::make_shared<State>()) {
-  state_->task = Check(headrace::distributed::NewServer(
-      internal::DefOf(cluster, job, index)));
+  state_->task = Check(
+      headrace::distributed::NewServer(internal::DefOf(cluster, job, index)));
   state_->task->Start();
 }
 

@@ -19,8 +19,8 @@ constexpr int64_t kStringBytes = 16;
 void CheckPositive(const char* name, int64_t value) {
   if (value >= 1) return;
   Throw(ErrorCode::kInvalidArgument,
-        absl::StrCat("Argument `", name, "` must be positive. Received: ",
-                     value));
+        absl::StrCat("Argument `", name,
+                     "` must be positive. Received: ", value));
 }
 
 int64_t BytesOfElement(DType dtype) {
@@ -91,10 +91,9 @@ ShardedVariable ParameterServerStrategy::MakeSharded(const Tensor& initial,
   const Partitioner& partitioner = servers_->options().variable_partitioner;
   std::vector<int64_t> counts(shape.dims.size(), 1);
   if (partitioner) counts = partitioner(shape, initial.dtype());
-  const bool along_first =
-      !counts.empty() && counts[0] >= 1 &&
-      std::all_of(counts.begin() + 1, counts.end(),
-                  [](int64_t n) { return n == 1; });
+  const bool along_first = !counts.empty() && counts[0] >= 1 &&
+                           std::all_of(counts.begin() + 1, counts.end(),
+                                       [](int64_t n) { return n == 1; });
   if (!along_first) {
     Throw(ErrorCode::kInvalidArgument,
           "variable_partitioner must give a number of parts for the first axis "
@@ -109,14 +108,15 @@ ShardedVariable ParameterServerStrategy::MakeSharded(const Tensor& initial,
   for (int64_t i = 0; i < count; ++i) {
     const int64_t rows =
         shape.dims[0] / count + (i < shape.dims[0] % count ? 1 : 0);
-    std::vector<int64_t> from(shape.dims.size(), 0), size(shape.dims.size(), -1);
+    std::vector<int64_t> from(shape.dims.size(), 0),
+        size(shape.dims.size(), -1);
     from[0] = begin;
     size[0] = rows;
     begin += rows;
     const Tensor value =
         count == 1 ? initial
-                   : Op("Slice", {initial, internal::Ints(from),
-                                  internal::Ints(size)});
+                   : Op("Slice",
+                        {initial, internal::Ints(from), internal::Ints(size)});
     parts.emplace_back(
         value, count == 1 ? name : absl::StrCat(name, "/part_", i), trainable);
   }
@@ -167,9 +167,9 @@ Tensor ShardedVariable::Lookup(const Tensor& indices) const {
         internal::Number(flat.dtype(), static_cast<double>(begin));
     const Tensor behind = Op("GreaterEqual", {flat, limit});
     which = which + internal::Cast(behind, DType::kInt32);
-    start = start + internal::Cast(behind, flat.dtype()) *
-                        internal::Number(flat.dtype(),
-                                         static_cast<double>(sizes_[i]));
+    start = start +
+            internal::Cast(behind, flat.dtype()) *
+                internal::Number(flat.dtype(), static_cast<double>(sizes_[i]));
   }
   const auto count = static_cast<int64_t>(parts_.size());
   const AttrMap divided = {{"num_partitions", count}};
@@ -185,22 +185,21 @@ Tensor ShardedVariable::Lookup(const Tensor& indices) const {
   const Tensor found = Op("DynamicStitch", given, {{"N", count}});
   TensorShape inner = parts_[0].shape();
   inner.dims.erase(inner.dims.begin());
-  const Tensor shape = Op(
-      "ConcatV2",
-      {internal::ShapeOf(indices), internal::Ints(inner.dims), internal::Int(0)},
-      {{"N", int64_t{2}}});
+  const Tensor shape = Op("ConcatV2",
+                          {internal::ShapeOf(indices),
+                           internal::Ints(inner.dims), internal::Int(0)},
+                          {{"N", int64_t{2}}});
   return Op("Reshape", {found, shape});
 }
 
 std::vector<Tensor> ShardedVariable::RowsOf(const Tensor& whole) const {
   if (whole.dtype() != dtype() || whole.shape().dims != shape().dims) {
-    Throw(ErrorCode::kInvalidArgument,
-          absl::StrCat("a variable in parts takes ",
-                       DTypeName(internal::Core(dtype())),
-                       " of its own shape, of ", shape().dims[0],
-                       " rows, and was given ",
-                       DTypeName(internal::Core(whole.dtype())),
-                       " of another one"));
+    Throw(
+        ErrorCode::kInvalidArgument,
+        absl::StrCat(
+            "a variable in parts takes ", DTypeName(internal::Core(dtype())),
+            " of its own shape, of ", shape().dims[0], " rows, and was given ",
+            DTypeName(internal::Core(whole.dtype())), " of another one"));
   }
   if (parts_.size() == 1) return {whole};
   return OpAll(

@@ -1,9 +1,9 @@
 #include "distributed/coordinator/coordinated.h"
 
-#include <algorithm>
+#include <thread>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "base/cancellation.h"
 
 namespace headrace::distributed {
 namespace {
@@ -14,6 +14,8 @@ constexpr char kServers[] = "ps", kWorkers[] = "worker";
 constexpr std::chrono::seconds kKnockTime{5};
 // Of taking in a worker that has just answered.
 constexpr std::chrono::seconds kJoinTime{10};
+// Before a server that cannot be used yet is asked again.
+constexpr std::chrono::milliseconds kRetryPause{100};
 // A coordinator that dies is forgotten after so long, in seconds: as of other
 // clients of eager operations.
 constexpr int64_t kKeptAlive = 600;
@@ -33,8 +35,7 @@ StatusOr<std::shared_ptr<Coordinated>> Coordinated::Connect(
                                            job.tasks().end());
     for (const auto& [index, address] : tasks) {
       HR_RETURN_IF_ERROR(CheckAddress(address));
-      const std::string name =
-          DeviceName::OfTask(job.name(), index).ToString();
+      const std::string name = DeviceName::OfTask(job.name(), index).ToString();
       if (works) {
         made->workers_.push_back({name, address, index});
       } else {
@@ -43,8 +44,19 @@ StatusOr<std::shared_ptr<Coordinated>> Coordinated::Connect(
     }
   }
   made->listening_ = ListenForParts(&made->options_);
-  HR_ASSIGN_OR_RETURN(made->context_,
-                      ConnectEagerly(made->OptionsWith({}, deadline)));
+  while (true) {
+    auto context = ConnectEagerly(made->OptionsWith({}, deadline));
+    if (context.ok()) {
+      made->context_ = *std::move(context);
+      break;
+    }
+    // One that listens, and is not started yet, says so.
+    const bool may_come = absl::IsUnavailable(context.status()) &&
+                          Clock::now() + kRetryPause < deadline;
+    if (!may_come) return context.status();
+    HR_RETURN_IF_ERROR(CheckStop());
+    std::this_thread::sleep_for(kRetryPause);
+  }
   for (const std::string& name : made->server_names_) {
     HR_ASSIGN_OR_RETURN(auto place, made->context_->PlaceOf(name));
     made->servers_.push_back(std::move(place));
