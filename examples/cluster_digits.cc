@@ -2,8 +2,9 @@
 // cluster, in C++: it takes its place beside workers of cluster_digits.py or
 // of its own kind. Which task it is, TF_CONFIG says.
 //
-//   cluster_digits ring
-//       weights on each worker, gradients summed
+//   cluster_digits ring [--replicas N]
+//       weights on each worker, gradients summed; a worker's batches may be
+//       divided among replicas
 //   cluster_digits servers --graph F
 //       each gradient as it comes, to the variables on parameter servers: F is
 //       what `cluster_digits.py graph` wrote
@@ -34,6 +35,7 @@ constexpr float kRate = 0.2f;
 struct Arguments {
   std::string way, graph, weights, data = "examples/data/digits.bin";
   int64_t steps = 400;
+  int replicas = 1;
 };
 
 // Batches of 64 pixels (0 to 1) and digits, without end: every so many rows
@@ -62,7 +64,7 @@ void Save(const std::string& path, tf::Module& weights) {
 }
 
 int TrainInRing(const Arguments& arguments) {
-  const MultiWorkerMirroredStrategy strategy;
+  const MultiWorkerMirroredStrategy strategy({}, arguments.replicas);
   tf::Module weights;
   std::vector<tf::Variable> all;
   {
@@ -78,22 +80,33 @@ int TrainInRing(const Arguments& arguments) {
     make("out_w", tf::initializers::RandomNormal(0, 0.125)({48, 10}));
     make("out_b", tf::initializers::Zeros()({10}));
   }
+  const auto gradients_of = [&](const tf::data::Element& rows) {
+    tf::GradientTape tape;
+    const tf::Tensor hidden =
+        tf::Relu(tf::MatMul(rows[0], all[0].value()) + all[1].value());
+    const tf::Tensor logits =
+        tf::MatMul(hidden, all[2].value()) + all[3].value();
+    const tf::Tensor loss =
+        tf::Mean(tf::SparseSoftmaxCrossEntropyWithLogits(logits, rows[1]).loss,
+                 tf::Tensor(0));
+    return tape.gradient(loss, all);
+  };
   auto step =
       tf::function([&](const tf::Tensor& pixels, const tf::Tensor& digits) {
-        tf::GradientTape tape;
-        const tf::Tensor hidden =
-            tf::Relu(tf::MatMul(pixels, all[0].value()) + all[1].value());
-        const tf::Tensor logits =
-            tf::MatMul(hidden, all[2].value()) + all[3].value();
-        const tf::Tensor loss = tf::Mean(
-            tf::SparseSoftmaxCrossEntropyWithLogits(logits, digits).loss,
-            tf::Tensor(0));
-        const tf::Gradients means =
-            strategy.AllReduce(ReduceOp::kMean, tape.gradient(loss, all));
-        for (size_t i = 0; i < all.size(); ++i) {
-          all[i].assign_sub(means[i].dense() * kRate);
+        const auto parts = strategy.Split({pixels, digits});
+        const auto found = strategy.Run(
+            [&](int replica) { return gradients_of(parts[replica]); });
+        tf::Gradients sums = found[0];
+        for (size_t r = 1; r < found.size(); ++r) {
+          for (size_t i = 0; i < all.size(); ++i) {
+            sums[i] = sums[i].dense() + found[r][i].dense();
+          }
         }
-        return loss;
+        const tf::Gradients means = strategy.AllReduce(ReduceOp::kMean, sums);
+        for (size_t i = 0; i < all.size(); ++i) {
+          all[i].assign_sub(means[i].dense() *
+                            (kRate / static_cast<float>(strategy.replicas())));
+        }
       });
   tf::data::Iterator batches(
       Batches(arguments.data, strategy.size(), strategy.rank()));
@@ -152,6 +165,8 @@ int main(int argc, char** argv) {
       arguments.data = value;
     } else if (flag == "--weights") {
       arguments.weights = value;
+    } else if (flag == "--replicas") {
+      arguments.replicas = std::atoi(value.c_str());
     } else if (flag == "--graph") {
       arguments.graph = value;
     } else {
@@ -163,7 +178,7 @@ int main(int argc, char** argv) {
   if (!good) {
     std::fprintf(stderr,
                  "usage: cluster_digits ring|servers [--graph FILE] "
-                 "[--steps N] [--data FILE] [--weights FILE]\n");
+                 "[--replicas N] [--steps N] [--data FILE] [--weights FILE]\n");
     return 2;
   }
   try {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cc/compose.h"
+#include "cc/replicas.h"
 #include "cc/servers.h"
 #include "cc/workers.h"
 #include "train/trackable.h"
@@ -215,6 +216,7 @@ void Optimizer::Apply(const Gradients& gradients,
           absl::StrCat("an optimizer was given ", gradients.size(),
                        " gradients for ", variables.size(), " variables"));
   }
+  if (internal::LeftToTheEnd(*this, workers_, gradients, variables)) return;
   Gradients kept;
   std::vector<Variable> changed;
   for (size_t i = 0; i < gradients.size(); ++i) {

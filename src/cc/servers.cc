@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "cc/cluster/def.h"
 #include "cc/compose.h"
+#include "cc/server_state.h"
 #include "op/registry.h"
 #include "op/resolved_op.h"
 
@@ -66,6 +66,22 @@ std::shared_ptr<Coordinated> Connected(
 }
 
 }  // namespace
+
+tensorflow::ServerDef DefOf(const distribute::ClusterSpec& cluster,
+                            const std::string& job, int index) {
+  tensorflow::ServerDef def;
+  for (const std::string& name : cluster.jobs()) {
+    auto* made = def.mutable_cluster()->add_job();
+    made->set_name(name);
+    for (const auto& [number, address] : cluster.tasks(name)) {
+      (*made->mutable_tasks())[number] = address;
+    }
+  }
+  def.set_protocol("grpc");
+  def.set_job_name(job);
+  def.set_task_index(index);
+  return def;
+}
 
 Servers::Servers(const distribute::TaskConfig& task,
                  const distribute::ParameterServerOptions& options)

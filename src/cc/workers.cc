@@ -5,6 +5,7 @@
 #include <map>
 
 #include "cc/compose.h"
+#include "cc/replicas.h"
 #include "cc/server_state.h"
 #include "ops/collective/collective.h"
 
@@ -81,7 +82,9 @@ std::shared_ptr<Workers> CurrentWorkers() { return current; }
 
 WorkersScope::WorkersScope(std::shared_ptr<Workers> workers)
     : outer_(std::exchange(current, std::move(workers))) {
-  if (current != nullptr && current->size() == 1) current = nullptr;
+  if (current != nullptr && current->size() * current->replicas() == 1) {
+    current = nullptr;
+  }
 }
 WorkersScope::~WorkersScope() { current = std::move(outer_); }
 
@@ -91,8 +94,12 @@ NumberScope::~NumberScope() { kept_numbers = outer_; }
 
 Workers::Workers(const distribute::TaskConfig& task,
                  std::optional<distribute::Server> server,
-                 const distribute::CommunicationOptions& options)
-    : options_(options), server_(std::move(server)) {
+                 const distribute::CommunicationOptions& options, int replicas)
+    : replicas_(replicas), options_(options), server_(std::move(server)) {
+  if (replicas < 1) {
+    Throw(ErrorCode::kInvalidArgument,
+          absl::StrCat("a worker has one replica at least, not ", replicas));
+  }
   if (options.bytes_per_pack < 0 || !(options.timeout_seconds >= 0)) {
     Throw(
         ErrorCode::kInvalidArgument,
@@ -141,6 +148,13 @@ int32_t Workers::NewNumber() {
   return kept->numbers[place++];
 }
 
+void Workers::CheckMayMeet() const {
+  if (!InReplica()) return;
+  Throw(ErrorCode::kFailedPrecondition,
+        "workers do not meet in the code of a replica: have Run give what is "
+        "to be summed, and Reduce it");
+}
+
 Tensor Workers::Call(const char* op, std::vector<Tensor> given, AttrMap attrs) {
   for (const int32_t number : {size_, group_, NewNumber()}) {
     given.push_back(Int(number));
@@ -155,6 +169,8 @@ Tensor Workers::Call(const char* op, std::vector<Tensor> given, AttrMap attrs) {
 }
 
 Tensor Workers::Sum(const Tensor& value) {
+  CheckMayMeet();
+  if (size_ == 1) return value;
   const Tensor sent = Sent(value);
   return Back(
       Call(
@@ -168,6 +184,8 @@ Tensor Workers::Gathered(const Tensor& value) {
 }
 
 Tensor Workers::Rows(const Tensor& value) {
+  CheckMayMeet();
+  if (size_ == 1) return value;
   const TensorShape shape = value.shape();
   if (!shape.known_rank || shape.rank() == 0) {
     Throw(ErrorCode::kInvalidArgument,
@@ -202,6 +220,7 @@ Tensor Workers::Rows(const Tensor& value) {
 }
 
 Tensor Workers::OfFirst(const Tensor& value) {
+  if (size_ == 1) return value;
   const Tensor sent = Sent(value);
   const AttrMap attrs = {{"T", Core(sent.dtype())}};
   const Tensor got =
@@ -211,6 +230,7 @@ Tensor Workers::OfFirst(const Tensor& value) {
 }
 
 void Workers::Tell(const Variable& variable) {
+  if (size_ == 1) return;
   const Outside outside;
   // What is told once has no number in a body that is traced anew.
   const NumberScope fresh(nullptr);
@@ -218,6 +238,7 @@ void Workers::Tell(const Variable& variable) {
 }
 
 void Workers::SumVariables(const Module& of) {
+  if (size_ == 1) return;
   for (const Variable& v : of.variables()) v.assign(Sum(v.value()));
 }
 
@@ -229,6 +250,8 @@ Gradient Workers::SumSlices(const Gradient& slices) {
 // Small tensors of one dtype go together, the last ones first, whose gradients
 // are there first.
 Gradients Workers::SumAll(const Gradients& gradients) {
+  CheckMayMeet();
+  if (size_ == 1) return gradients;
   const int64_t limit =
       options_.bytes_per_pack > 0 ? options_.bytes_per_pack : kPackBytes;
   Gradients found = gradients;

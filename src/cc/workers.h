@@ -33,13 +33,14 @@ class Workers {
  public:
   Workers(const distribute::TaskConfig& task,
           std::optional<distribute::Server> server,
-          const distribute::CommunicationOptions& options);
+          const distribute::CommunicationOptions& options, int replicas);
   ~Workers();
 
   int size() const { return size_; }
   int rank() const { return rank_; }
+  int replicas() const { return replicas_; }  // of this worker
 
-  // As the strategy's methods, of sums.
+  // As the strategy's methods, of sums. Of one worker these are what it has.
   Tensor Sum(const Tensor& value);
   Gradients SumAll(const Gradients& gradients);
   Tensor Rows(const Tensor& value);
@@ -51,11 +52,13 @@ class Workers {
 
  private:
   int32_t NewNumber();
+  // Throws within a replica's code, which not all workers run as often.
+  void CheckMayMeet() const;
   Tensor Call(const char* op, std::vector<Tensor> given, AttrMap attrs);
   Tensor Gathered(const Tensor& value);
   Gradient SumSlices(const Gradient& slices);
 
-  int size_ = 1, rank_ = 0;
+  int size_ = 1, rank_ = 0, replicas_ = 1;
   int32_t group_ = 0;
   distribute::CommunicationOptions options_;
   std::optional<distribute::Server> server_;
@@ -64,7 +67,7 @@ class Workers {
 };
 
 // The workers whose scope is entered on this thread; null for none and for
-// strategies of one worker.
+// strategies of one replica.
 std::shared_ptr<Workers> CurrentWorkers();
 
 // Enters their scope on this thread; with null, leaves scopes: variables begin

@@ -34,7 +34,15 @@ import json, sys
 import numpy as np
 import headrace as tf
 way, path = sys.argv[1:]
-strategy = tf.distribute.MultiWorkerMirroredStrategy()
+if way.endswith("of_two"):
+    tf.config.set_logical_device_configuration(
+        tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
+    )
+    strategy = tf.distribute.MultiWorkerMirroredStrategy._from_local_devices(
+        ["/cpu:0", "/cpu:1"]
+    )
+else:
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
 rank, size = strategy.extended._task_id, strategy.num_replicas_in_sync
 x = (np.arange(8, dtype=np.float32) / 8 - rank / 4).reshape(4, 2)
 y = (np.arange(4, dtype=np.float32) / 2 + rank).reshape(4, 1)
@@ -60,7 +68,7 @@ if way == "slices":
         strategy.run(replica, args=(rows,))
     step(tf.fill([rank + 1], rank))
     weights = [table.numpy()]
-elif way == "fit":
+elif way.startswith("fit"):
     with strategy.scope():
         model = dense_model()
         model.compile(tf.keras.optimizers.Adam(0.1), "mse", metrics=["mae"])
@@ -85,8 +93,13 @@ else:
             adam.apply_gradients(zip(tape.gradient(loss, variables), variables))
             return loss
         return strategy.reduce("SUM", strategy.run(replica, args=(x, y)), axis=None)
+    own = size // 2  # replicas of this worker
+    def rows_of_replica(context):
+        replica = context.replica_id_in_sync_group % own
+        return [tf.constant(np.split(v, own)[replica]) for v in (x, y)]
+    parts = strategy.experimental_distribute_values_from_function(rows_of_replica)
     for _ in range(6):
-        loss = step(tf.constant(x), tf.constant(y))
+        loss = step(*parts)
     told, weights = [float(loss)], model.get_weights()
 np.savez(path, *weights)
 print(json.dumps(told))
@@ -132,7 +145,7 @@ def weights_of(prefix, names):
 
 
 @pytest.mark.parametrize("cpp_rank", [0, 1])
-@pytest.mark.parametrize("way", ["loop", "fit", "slices"])
+@pytest.mark.parametrize("way", ["loop", "fit", "slices", "loop_of_two", "fit_of_two"])
 def test_a_ring_of_both(way, cpp_rank, tmp_path):
     """Losses and weights are the same, bit by bit, whichever worker is the first."""
     spec = processes.Cluster(worker=2).spec
@@ -171,6 +184,19 @@ def test_digits_in_a_ring(tmp_path):
     names = [f"weights/{n.replace('/', '_')}" for n in kept.files]
     for got, name in zip(weights_of(tmp_path / "cpp", names), kept.files):
         np.testing.assert_array_equal(got, kept[name])
+
+
+def test_digits_by_replicas(tmp_path):
+    """Two replicas of one worker end as one does, but for the last bits."""
+    options = ["ring", "--steps", "30", "--data", DATA, "--weights"]
+    for count in (1, 2):
+        given = [*options, tmp_path / str(count), "--replicas", str(count)]
+        with started({}, [("worker", 0, [DIGITS, *given])]) as running:
+            assert "trained 30 steps" in outputs(running)[0]
+    names = [f"weights/{n}" for n in ("hidden_w", "hidden_b", "out_w", "out_b")]
+    one, two = (weights_of(tmp_path / str(count), names) for count in (1, 2))
+    for got, want in zip(two, one):
+        np.testing.assert_allclose(got, want, atol=1e-6)
 
 
 def test_digits_by_parameter_servers(tmp_path):

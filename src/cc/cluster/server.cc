@@ -1,27 +1,6 @@
 // A task of a cluster.
-#include "cc/cluster/def.h"
 #include "cc/compose.h"
 #include "cc/server_state.h"
-
-namespace headrace::tf {
-
-tensorflow::ServerDef internal::DefOf(const distribute::ClusterSpec& cluster,
-                                      const std::string& job, int index) {
-  tensorflow::ServerDef def;
-  for (const std::string& name : cluster.jobs()) {
-    auto* made = def.mutable_cluster()->add_job();
-    made->set_name(name);
-    for (const auto& [number, address] : cluster.tasks(name)) {
-      (*made->mutable_tasks())[number] = address;
-    }
-  }
-  def.set_protocol("grpc");
-  def.set_job_name(job);
-  def.set_task_index(index);
-  return def;
-}
-
-}  // namespace headrace::tf
 
 namespace headrace::tf::distribute {
 
