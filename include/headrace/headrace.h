@@ -12,6 +12,7 @@
 #include "headrace/coordinator.h"         // IWYU pragma: export
 #include "headrace/custom_gradient.h"     // IWYU pragma: export
 #include "headrace/data.h"                // IWYU pragma: export
+#include "headrace/elastic.h"             // IWYU pragma: export
 #include "headrace/error.h"               // IWYU pragma: export
 #include "headrace/examples.h"            // IWYU pragma: export
 #include "headrace/fit/callbacks.h"       // IWYU pragma: export

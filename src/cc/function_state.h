@@ -29,11 +29,16 @@ struct BodyTrace {
   std::string name;  // the function's
   std::vector<std::string> arg_names;  // of the first arguments; for messages
   std::shared_ptr<const Graph> home;   // whose tensors it captured, or null
+  uint64_t age = 0;                    // of ForgetTraces, as it was made
   // What the gradients of calls need beside the function, held by tapes that
   // may ask for them; or null.
   std::shared_ptr<void> keep;
 };
 using BodyTracePtr = std::shared_ptr<const BodyTrace>;
+
+// Traces of before serve no call of a function any more: what they found no
+// longer holds.
+void ForgetTraces();
 
 class NamedFunction;  // named_functions.h
 

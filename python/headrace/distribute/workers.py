@@ -40,7 +40,7 @@ class MultiWorkerMirroredStrategy(strategy.Strategy):
                 "communication_options must be an instance of "
                 "tf.distribute.experimental.CommunicationOptions"
             )
-        given = self._local_devices and [self._local_devices] or []
+        given = [self._local_devices] if self._local_devices else []
         super().__init__(self._Extended(self, cluster_resolver, options, *given))
 
     _local_devices = None  # the first one

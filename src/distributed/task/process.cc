@@ -78,6 +78,16 @@ std::unique_ptr<Server> ListenForParts(RemoteOptions* options) {
   return server;
 }
 
+StatusOr<Generation> RegroupTask(Server& server, const GroupSearch& search) {
+  HR_ASSIGN_OR_RETURN(const Carrier carrier, CarrierOfProcess());
+  if (carrier == Carrier::kMpi) {
+    return FailedPrecondition(
+        "groups whose members change do not go by MPI, whose processes are "
+        "the same for good: unset HEADRACE_COLLECTIVES");
+  }
+  return server.worker()->collectives()->Regroup(search);
+}
+
 Status ResetCluster(const std::string& target,
                     const std::vector<std::string>& containers,
                     const tensorflow::ConfigProto& config) {
