@@ -5,6 +5,8 @@
 //   cluster_digits ring [--replicas N]
 //       weights on each worker, gradients summed; a worker's batches may be
 //       divided among replicas
+//   cluster_digits elastic
+//       the same ring, whose workers may end and come back while others train
 //   cluster_digits servers --graph F
 //       each gradient as it comes, to the variables on parameter servers: F is
 //       what `cluster_digits.py graph` wrote
@@ -18,6 +20,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -63,24 +66,20 @@ void Save(const std::string& path, tf::Module& weights) {
   checkpoint.write(path);
 }
 
-int TrainInRing(const Arguments& arguments) {
-  const MultiWorkerMirroredStrategy strategy({}, arguments.replicas);
-  tf::Module weights;
-  std::vector<tf::Variable> all;
-  {
-    // All begin with the first worker's values, in the order in which they are
-    // made.
-    const MultiWorkerMirroredStrategy::Scope scope(strategy);
+// The network's weights, in the order in which all workers make them.
+struct Weights {
+  Weights() {
     tf::SetRandomSeed(kSeed);
     const auto make = [&](const char* name, const tf::Tensor& value) {
-      all.push_back(weights.Track(name, tf::Variable(value, name)));
+      all.push_back(module.Track(name, tf::Variable(value, name)));
     };
     make("hidden_w", tf::initializers::RandomNormal(0, 0.125)({64, 48}));
     make("hidden_b", tf::initializers::Zeros()({48}));
     make("out_w", tf::initializers::RandomNormal(0, 0.125)({48, 10}));
     make("out_b", tf::initializers::Zeros()({10}));
   }
-  const auto gradients_of = [&](const tf::data::Element& rows) {
+
+  tf::Gradients GradientsOf(const tf::data::Element& rows) const {
     tf::GradientTape tape;
     const tf::Tensor hidden =
         tf::Relu(tf::MatMul(rows[0], all[0].value()) + all[1].value());
@@ -90,32 +89,73 @@ int TrainInRing(const Arguments& arguments) {
         tf::Mean(tf::SparseSoftmaxCrossEntropyWithLogits(logits, rows[1]).loss,
                  tf::Tensor(0));
     return tape.gradient(loss, all);
-  };
-  auto step =
-      tf::function([&](const tf::Tensor& pixels, const tf::Tensor& digits) {
-        const auto parts = strategy.Split({pixels, digits});
-        const auto found = strategy.Run(
-            [&](int replica) { return gradients_of(parts[replica]); });
-        tf::Gradients sums = found[0];
-        for (size_t r = 1; r < found.size(); ++r) {
-          for (size_t i = 0; i < all.size(); ++i) {
-            sums[i] = sums[i].dense() + found[r][i].dense();
-          }
-        }
-        const tf::Gradients means = strategy.AllReduce(ReduceOp::kMean, sums);
+  }
+
+  // A step by the mean of all replicas' gradients.
+  auto StepOf(const MultiWorkerMirroredStrategy& strategy) const {
+    return tf::function([this, &strategy](const tf::Tensor& pixels,
+                                          const tf::Tensor& digits) {
+      const auto parts = strategy.Split({pixels, digits});
+      const auto found = strategy.Run(
+          [&](int replica) { return GradientsOf(parts[replica]); });
+      tf::Gradients sums = found[0];
+      for (size_t r = 1; r < found.size(); ++r) {
         for (size_t i = 0; i < all.size(); ++i) {
-          all[i].assign_sub(means[i].dense() *
-                            (kRate / static_cast<float>(strategy.replicas())));
+          sums[i] = sums[i].dense() + found[r][i].dense();
         }
-      });
+      }
+      const tf::Gradients means = strategy.AllReduce(ReduceOp::kMean, sums);
+      for (size_t i = 0; i < all.size(); ++i) {
+        all[i].assign_sub(means[i].dense() *
+                          (kRate / static_cast<float>(strategy.replicas())));
+      }
+    });
+  }
+
+  tf::Module module;
+  std::vector<tf::Variable> all;
+};
+
+int TrainInRing(const Arguments& arguments) {
+  const MultiWorkerMirroredStrategy strategy({}, arguments.replicas);
+  std::optional<Weights> weights;
+  {
+    // All begin with the first worker's values.
+    const MultiWorkerMirroredStrategy::Scope scope(strategy);
+    weights.emplace();
+  }
+  auto step = weights->StepOf(strategy);
   tf::data::Iterator batches(
       Batches(arguments.data, strategy.size(), strategy.rank()));
   tf::data::Element batch;
   for (int64_t i = 0; i < arguments.steps && batches.Next(&batch); ++i) {
     step(batch[0], batch[1]);
   }
-  Save(arguments.weights, weights);
+  Save(arguments.weights, weights->module);
   std::printf("trained %lld steps\n", static_cast<long long>(arguments.steps));
+  return 0;
+}
+
+int TrainElastic(const Arguments& arguments) {
+  const tf::distribute::ElasticStrategy strategy(
+      {.replicas = arguments.replicas});
+  Weights weights;
+  auto step = weights.StepOf(strategy);
+  tf::distribute::ElasticState state(strategy, {{"weights", weights.module}});
+  state.Run([&] {
+    // Each generation of workers divides the rows among its own.
+    tf::data::Iterator batches(
+        Batches(arguments.data, strategy.size(), strategy.rank()));
+    tf::data::Element batch;
+    while (state.commits() < arguments.steps && batches.Next(&batch)) {
+      step(batch[0], batch[1]);
+      state.Commit();
+    }
+  });
+  Save(arguments.weights, weights.module);
+  std::printf("trained %lld steps, in generation %lld\n",
+              static_cast<long long>(state.commits()),
+              static_cast<long long>(state.generation()));
   return 0;
 }
 
@@ -173,17 +213,18 @@ int main(int argc, char** argv) {
       good = false;
     }
   }
-  good = good && (arguments.way == "ring" ||
+  good = good && (arguments.way == "ring" || arguments.way == "elastic" ||
                   (arguments.way == "servers" && !arguments.graph.empty()));
   if (!good) {
     std::fprintf(stderr,
-                 "usage: cluster_digits ring|servers [--graph FILE] "
+                 "usage: cluster_digits ring|elastic|servers [--graph FILE] "
                  "[--replicas N] [--steps N] [--data FILE] [--weights FILE]\n");
     return 2;
   }
   try {
-    return arguments.way == "ring" ? TrainInRing(arguments)
-                                   : TrainByServers(arguments);
+    return arguments.way == "ring"      ? TrainInRing(arguments)
+           : arguments.way == "elastic" ? TrainElastic(arguments)
+                                        : TrainByServers(arguments);
   } catch (const tf::Error& e) {
     std::fprintf(stderr, "cluster_digits: %s\n", e.what());
     return 1;

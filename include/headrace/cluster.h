@@ -210,7 +210,8 @@ struct CommunicationOptions {
 // beside model.fit (below), also with several replicas a worker (Python:
 // logical CPUs), as long as all have as many. Not there: the RING of
 // TensorFlow's own workers (HEADRACE_TENSORFLOW_PEERS), NCCL asked for by
-// options, and strategies in C++ and Python of one process, which count their groups apart.
+// options, and strategies in C++ and Python of one process, which count their
+// groups apart.
 class HR_API MultiWorkerMirroredStrategy {
  public:
   // By TF_CONFIG; starts the process' task. Throws what Server throws,

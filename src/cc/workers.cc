@@ -173,8 +173,7 @@ void Workers::Regroup(size_t fewest, double all_within, double timeout) {
   search.fewest = fewest;
   search.all_within = time(all_within);
   search.timeout = time(timeout);
-  const Generation found =
-      Check(RegroupTask(*server_->state_->task, search));
+  const Generation found = Check(RegroupTask(*server_->state_->task, search));
   members_.clear();
   for (const std::string& device : found.devices()) {
     DeviceName name;
@@ -287,7 +286,7 @@ Tensor Workers::Of(int rank, const Tensor& value) {
   const AttrMap attrs = {{"T", Core(sent.dtype())}};
   const Tensor got =
       rank_ == rank ? Call("CollectiveBcastSendV2", {sent}, attrs)
-                 : Call("CollectiveBcastRecvV2", {ShapeOf(sent)}, attrs);
+                    : Call("CollectiveBcastRecvV2", {ShapeOf(sent)}, attrs);
   return Back(got, value.dtype());
 }
 

@@ -8,6 +8,7 @@ import pathlib
 import socket
 import subprocess
 import sys
+import time
 
 import headrace as tf
 import numpy as np
@@ -17,6 +18,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[3]
 DIGITS = ROOT / "build" / "examples" / "cluster_digits"
 WORKER = ROOT / "build" / "tests" / "ring_worker"
+ELASTIC = ROOT / "build" / "tests" / "elastic_worker"
 EXAMPLE = ROOT / "build" / "examples" / "cluster_coordinator"
 COORDINATOR = ROOT / "build" / "tests" / "coordinator"
 SCRIPT = ROOT / "examples" / "cluster_digits.py"
@@ -24,7 +26,7 @@ DATA = ROOT / "examples" / "data" / "digits.bin"
 _LONG = 120  # seconds: a busy machine takes long to import
 
 pytestmark = pytest.mark.skipif(
-    not all(p.exists() for p in (DIGITS, WORKER, EXAMPLE, COORDINATOR)),
+    not all(p.exists() for p in (DIGITS, WORKER, EXAMPLE, COORDINATOR, ELASTIC)),
     reason="no C++ build",
 )
 
@@ -199,6 +201,26 @@ def test_digits_by_replicas(tmp_path):
         np.testing.assert_allclose(got, want, atol=1e-6)
 
 
+def test_digits_in_an_elastic_ring(tmp_path):
+    """As in one that does not change, where nobody goes."""
+    spec = processes.Cluster(worker=2).spec
+    found = []
+    for way in ("ring", "elastic"):
+        prefixes = [tmp_path / f"{way}-{i}" for i in range(2)]
+        commands = [
+            [DIGITS, way, "--steps", 30, "--data", DATA, "--weights", prefix]
+            for prefix in prefixes
+        ]
+        tasks = [("worker", i, c) for i, c in enumerate(commands)]
+        with started(spec, tasks) as running:
+            assert all("trained 30 steps" in said for said in outputs(running))
+        names = [f"weights/{n}" for n in ("hidden_w", "hidden_b", "out_w", "out_b")]
+        found += [weights_of(prefix, names) for prefix in prefixes]
+    for other in found[1:]:
+        for got, want in zip(other, found[0]):
+            np.testing.assert_array_equal(got, want)
+
+
 def test_digits_by_parameter_servers(tmp_path):
     """The C++ worker makes the steps behind those of Python's, on the same variables."""
     spec = processes.Cluster(ps=2, worker=2).spec
@@ -216,6 +238,82 @@ def test_digits_by_parameter_servers(tmp_path):
     # Both count in one variable: Python ends behind 20 steps of both together.
     assert "test accuracy: 0." in first
     assert "trained 12" in second
+
+
+# A worker of Python that does what elastic_worker.cc does.
+COMES_AND_GOES = """
+import sys, time
+import headrace as tf
+steps, file, prefix = int(sys.argv[1]), *sys.argv[2:]
+strategy = tf.distribute.experimental.ElasticStrategy(timeout_seconds=60)
+with strategy.scope():
+    weights, speed = tf.Variable(tf.fill([50], 7.0)), tf.Variable(tf.zeros([50]))
+state = tf.distribute.experimental.ElasticState(strategy, weights=weights, speed=speed)
+
+@tf.function
+def gradient(row):
+    with tf.GradientTape() as tape:
+        error = tf.sin(weights * row) - 0.5
+        loss = tf.reduce_mean(error * error)
+    return tape.gradient(loss, weights)
+
+@tf.function
+def update(parts):
+    total = tf.reduce_sum(strategy.gather(parts, axis=0), 0)
+    speed.assign(speed * 0.5 + total)
+    weights.assign_sub(speed * 0.125)
+
+def train():
+    while (step := state.commits) < steps:
+        rows = [float(step % 7 * 12 + i) for i in state.share(12)]
+        update(tf.stack([gradient(tf.constant(row)) for row in rows]))
+        state.commit()
+        with open(file, "a") as lines:
+            print(len(state.members), file=lines)
+        time.sleep(0.02 if len(state.members) == 3 else 0.3)
+
+state.run(train)
+tf.train.Checkpoint(weights=weights).write(prefix)
+"""
+
+
+def await_members(path, wanted):
+    """Waits for a step with so many workers behind all that were made so far."""
+    before = len(path.read_text().split()) if path.exists() else 0
+    end = time.monotonic() + _LONG
+    while time.monotonic() < end:
+        found = path.read_text().split()[before:] if path.exists() else []
+        if str(wanted) in found:
+            return
+        time.sleep(0.02)
+    raise AssertionError(path.read_text() if path.exists() else "no step")
+
+
+@pytest.mark.parametrize("comes_and_goes", ["python", "cpp"])
+def test_a_ring_of_both_that_changes(comes_and_goes, tmp_path):
+    """A worker of either language is killed and comes back; all end with the same weights."""
+    spec = processes.Cluster(worker=3).spec
+    program = {"cpp": [ELASTIC], "python": [sys.executable, "-c", COMES_AND_GOES]}
+    kinds = ["cpp", "python", comes_and_goes]
+
+    def task(i):
+        files = [tmp_path / f"steps-{i}", tmp_path / f"last-{i}"]
+        return ("worker", i, [*program[kinds[i]], 60, *files])
+
+    with started(spec, [task(0), task(1)]) as running:
+        with started(spec, [task(2)]):
+            await_members(tmp_path / "steps-0", 3)
+        # It has been killed.
+        await_members(tmp_path / "steps-0", 2)
+        with started(spec, [task(2)]) as again:
+            await_members(tmp_path / "steps-1", 3)
+            outputs([*running, *again])
+    one, *others = (
+        weights_of(tmp_path / f"last-{i}", ["weights"])[0] for i in range(3)
+    )
+    assert np.isfinite(one).all() and not (one == 7).any()
+    for other in others:
+        np.testing.assert_array_equal(one, other)
 
 
 # A task of Python that joins.

@@ -281,8 +281,8 @@ class ServerCore {
     search.fewest = fewest;
     search.all_within = MillisecondsOf(all_within);
     search.timeout = MillisecondsOf(timeout);
-    const headrace::Generation found = RunUnlocked(
-        [&] { return distributed::RegroupTask(*server_, search); });
+    const headrace::Generation found =
+        RunUnlocked([&] { return distributed::RegroupTask(*server_, search); });
     nb::list devices;
     for (const std::string& device : found.devices()) devices.append(device);
     return nb::make_tuple(found.number(), devices);

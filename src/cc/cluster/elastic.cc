@@ -24,8 +24,7 @@ using internal::Workers;
 namespace {
 
 // The files of a checkpoint.
-constexpr const char* kFiles[] = {"/state.index",
-                                  "/state.data-00000-of-00001"};
+constexpr const char* kFiles[] = {"/state.index", "/state.data-00000-of-00001"};
 // Of the memory that a state may come with; a checkpoint's bytes in one tensor.
 constexpr int64_t kWord = 8;
 
@@ -43,11 +42,11 @@ std::shared_ptr<Workers> WorkersThatCome(const TaskConfig& task,
                        most, " workers"));
   }
   if (!(options.start_seconds >= 0) || !(options.timeout_seconds >= 0)) {
-    Throw(ErrorCode::kInvalidArgument,
-          absl::StrCat("start_seconds and timeout_seconds are not negative, "
-                       "and are ",
-                       options.start_seconds, " and ",
-                       options.timeout_seconds));
+    Throw(
+        ErrorCode::kInvalidArgument,
+        absl::StrCat("start_seconds and timeout_seconds are not negative, "
+                     "and are ",
+                     options.start_seconds, " and ", options.timeout_seconds));
   }
   return made;
 }
@@ -81,10 +80,12 @@ struct ElasticState::State {
       : workers(std::move(of)), options(o), checkpoint(std::move(objects)) {}
   ~State() { RemoveFolder(folder); }
 
-  // In the order in which Python finds them.
+  // In the order in which Python finds them, whose checkpoints get their
+  // counter when it first counts.
   std::vector<VariablePtr> Variables() const {
     std::vector<TrackablePtr> all = {checkpoint.root()};
-    HashSet<const Trackable*> seen = {all[0].get()};
+    HashSet<const Trackable*> seen = {all[0].get(),
+                                      all[0]->Child("save_counter").get()};
     std::vector<VariablePtr> found;
     for (size_t i = 0; i < all.size(); ++i) {
       const TrackablePtr node = all[i];
@@ -152,8 +153,9 @@ struct ElasticState::State {
       stands.emplace_back(flat[i], flat[i + 1]);
     }
     const auto newest = std::max_element(stands.begin(), stands.end());
-    const bool alike = std::all_of(stands.begin(), stands.end(),
-                                   [&](const Stand& s) { return s == *newest; });
+    const bool alike =
+        std::all_of(stands.begin(), stands.end(),
+                    [&](const Stand& s) { return s == *newest; });
     if (!alike || newest->first == 0) {
       Take(static_cast<int>(newest - stands.begin()),
            stands[static_cast<size_t>(workers->rank())] == *newest);
@@ -190,7 +192,8 @@ struct ElasticState::State {
         static_cast<size_t>((total + kWord - 1) / kWord));
     auto* bytes = reinterpret_cast<char*>(whole.data());
     if (gives) {
-      for (const std::string& d : data) bytes = std::copy_n(d.data(), d.size(), bytes);
+      for (const std::string& d : data)
+        bytes = std::copy_n(d.data(), d.size(), bytes);
     }
     whole = workers->Of(source, Tensor::From<int64_t>(whole)).vector<int64_t>();
     if (gives || (is_newest && of_generation != 0)) return;
@@ -200,7 +203,8 @@ struct ElasticState::State {
     const char* at = reinterpret_cast<const char*>(whole.data());
     for (size_t i = 0; i < std::size(kFiles); ++i) {
       const auto size = static_cast<size_t>(sizes[i]);
-      auto file = Check(fs->OpenToWrite(local + kFiles[i], WriteMode::kTruncate));
+      auto file =
+          Check(fs->OpenToWrite(local + kFiles[i], WriteMode::kTruncate));
       Check(file->Append(StringView(at, size)));
       Check(file->Close());
       at += size;
@@ -235,7 +239,11 @@ struct ElasticState::State {
 ElasticState::ElasticState(const ElasticStrategy& strategy,
                            const std::vector<Checkpoint::Part>& parts) {
   auto root = std::make_shared<Trackable>();
-  for (const Checkpoint::Part& part : parts) {
+  // By name, as Python's are.
+  std::vector<Checkpoint::Part> sorted = parts;
+  std::sort(sorted.begin(), sorted.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+  for (const Checkpoint::Part& part : sorted) {
     Check(root->Attach(part.name, part.module ? Access::NodeOf(*part.module)
                                               : Access::NodeOf(part.variable)));
   }
@@ -255,7 +263,8 @@ std::vector<std::string> ElasticState::members() const {
 std::pair<int64_t, int64_t> ElasticState::Share(int64_t count) const {
   const int64_t own = state_->workers->rank(), of = state_->workers->size();
   if (count < 0 || count > INT64_MAX / (of + 1)) {
-    Throw(ErrorCode::kInvalidArgument, absl::StrCat("Share: ", count, " parts"));
+    Throw(ErrorCode::kInvalidArgument,
+          absl::StrCat("Share: ", count, " parts"));
   }
   return {count * own / of, count * (own + 1) / of};
 }

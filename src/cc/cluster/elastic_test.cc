@@ -16,11 +16,11 @@ struct Ring {
   explicit Ring(const ElasticStrategy& of, float first)
       : strategy(of), scope(of) {
     module.emplace();
-    weights = module->Track("weights", Variable(Fill(
-                                           Tensor::From<int32_t>({kWidth}),
-                                           Tensor(first))));
-    state.emplace(of, std::vector<Checkpoint::Part>{{"module", *module},
-                                                    {"sgd", sgd}});
+    weights = module->Track(
+        "weights",
+        Variable(Fill(Tensor::From<int32_t>({kWidth}), Tensor(first))));
+    state.emplace(
+        of, std::vector<Checkpoint::Part>{{"module", *module}, {"sgd", sgd}});
   }
 
   // The same sum of micro-shards in their order, whoever takes part.
@@ -28,8 +28,8 @@ struct Ring {
     const auto [first, behind] = state->Share(kShards);
     std::vector<Tensor> parts;
     for (int64_t i = first; i < behind; ++i) {
-      parts.push_back(gradient(Tensor(static_cast<float>(
-          state->commits() % 7 * kShards + i))));
+      parts.push_back(gradient(
+          Tensor(static_cast<float>(state->commits() % 7 * kShards + i))));
     }
     update(Pack(parts));
   }
@@ -75,14 +75,11 @@ TEST(Elastic, OfOneWorker) {
               ring.state->Run([] { throw Error(ErrorCode::kDataLoss, "x"); });
             }),
             ErrorCode::kDataLoss);
-  EXPECT_EQ(code([] {
-              ElasticStrategy(TaskConfig(), {.min_workers = 2});
-            }),
+  EXPECT_EQ(code([] { ElasticStrategy(TaskConfig(), {.min_workers = 2}); }),
             ErrorCode::kInvalidArgument);
-  EXPECT_EQ(code([] {
-              ElasticStrategy(TaskConfig(), {.timeout_seconds = -1});
-            }),
-            ErrorCode::kInvalidArgument);
+  EXPECT_EQ(
+      code([] { ElasticStrategy(TaskConfig(), {.timeout_seconds = -1}); }),
+      ErrorCode::kInvalidArgument);
 }
 
 #ifdef HR_GRPC_TESTS
@@ -113,7 +110,8 @@ TEST(ClusterChild, DISABLED_ComesAndGoes) {
 
 // Waits until a worker has made a step for which `wanted` holds.
 void AwaitStep(int worker, const std::function<bool(int, int)>& wanted) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  const auto until =
+      std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (std::chrono::steady_clock::now() < until) {
     std::ifstream file(FolderOfTest() + "/worker-" + std::to_string(worker));
     int members = 0, lines = 0;
@@ -134,8 +132,7 @@ TEST(Elastic, WorkersDieAndComeBack) {
                               R"(", ")" + FreeAddress() +
                               R"("]}, "task": {"type": "worker", "index": )";
   const auto start = [&](int index) {
-    return OtherWorker("ComesAndGoes",
-                       cluster + std::to_string(index) + "}}");
+    return OtherWorker("ComesAndGoes", cluster + std::to_string(index) + "}}");
   };
   OtherWorker zero = start(0), two = start(2);
   std::optional<OtherWorker> one(start(1));
