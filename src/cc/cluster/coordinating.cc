@@ -31,6 +31,7 @@ Coordinating::Coordinating(std::shared_ptr<Servers> servers)
   for (int w = 0; w < servers_->tasks().num_workers(); ++w) {
     auto thread = threads::Start([this, w] { Work(w); });
     if (!thread.ok()) {
+      ending_.Cancel();
       queue_.Stop(thread.status());
       for (std::thread& t : threads_) t.join();
       Check(thread.status());
@@ -40,11 +41,13 @@ Coordinating::Coordinating(std::shared_ptr<Servers> servers)
 }
 
 Coordinating::~Coordinating() {
+  ending_.Cancel();
   queue_.Stop(Cancelled("the ClusterCoordinator is gone"));
   for (std::thread& t : threads_) t.join();
 }
 
 void Coordinating::Work(int worker) {
+  const StopScope ending(&ending_);
   WorkersLife life;
   life.worker = worker;
   while (Join(&life)) {

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/cancellation.h"
 #include "cc/cluster/scheduled.h"
 #include "cc/servers.h"
 
@@ -35,6 +36,7 @@ class Coordinating {
 
   const std::shared_ptr<Servers> servers_;
   headrace::distributed::CallQueue queue_;
+  CancellationToken ending_;  // what threads wait for besides calls
   std::atomic<uint64_t> lives_{0};
   std::atomic<int> left_;  // workers that are not given up
   std::vector<std::thread> threads_;

@@ -320,10 +320,11 @@ Status RemoteContext::Knock(const std::string& address,
     if (closed_) return FailedPrecondition("the context has been closed");
     channel = cluster_->ChannelTo(address);
   }
-  tensorflow::GetStatusResponse response;
-  return CallAndWait(*channel, worker::kGetStatus.path,
-                     tensorflow::GetStatusRequest(), &response,
-                     Until(Clock::now() + time));
+  Calls call;
+  call.Start(*channel, worker::kGetStatus.path,
+             WriteMessage(tensorflow::GetStatusRequest()),
+             Until(Clock::now() + time));
+  return call.Wait();
 }
 
 // Whether or not they answer.
