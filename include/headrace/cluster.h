@@ -27,7 +27,8 @@
 #include "headrace/gradient.h"
 #include "headrace/tensor.h"
 
-namespace headrace::tf::internal {
+namespace headrace::tf {
+namespace internal {
 class Workers;
 class WorkersScope;
 
@@ -47,7 +48,8 @@ class HR_API ReplicaRun {
  private:
   std::unique_ptr<State> state_;
 };
-}  // namespace headrace::tf::internal
+}  // namespace internal
+}  // namespace headrace::tf
 
 namespace headrace::tf::distribute {
 
