@@ -141,6 +141,8 @@ if(HR_GRPC_TRANSPORT)
   if(NOT HR_SANITIZE MATCHES thread)
     set_source_files_properties(
         ${PROJECT_SOURCE_DIR}/src/cc/cluster/cluster_test.cc
+        ${PROJECT_SOURCE_DIR}/src/cc/cluster/coordinator_test.cc
+        ${PROJECT_SOURCE_DIR}/src/cc/cluster/elastic_test.cc
         ${PROJECT_SOURCE_DIR}/src/distributed/transport_test.cc PROPERTIES
         COMPILE_DEFINITIONS HR_GRPC_TESTS=1)
   endif()

@@ -20,16 +20,36 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "headrace/gradient.h"
 #include "headrace/tensor.h"
 
-namespace headrace::tf::internal {
+namespace headrace::tf {
+namespace internal {
 class Workers;
 class WorkersScope;
-}  // namespace headrace::tf::internal
+
+// A call of a strategy's Run.
+class HR_API ReplicaRun {
+ public:
+  explicit ReplicaRun(std::shared_ptr<Workers> workers);
+  // What replicas left to the end, and End did not do, is dropped.
+  ~ReplicaRun();
+  ReplicaRun(const ReplicaRun&) = delete;
+  ReplicaRun& operator=(const ReplicaRun&) = delete;
+  void Begin(int replica);
+  void End();
+
+  struct State;
+
+ private:
+  std::unique_ptr<State> state_;
+};
+}  // namespace internal
+}  // namespace headrace::tf
 
 namespace headrace::tf::distribute {
 
@@ -172,10 +192,10 @@ struct CommunicationOptions {
   double timeout_seconds = 0;
 };
 
-// All workers alike, of one replica each: every worker runs the same program,
-// and what they have is summed. Workers are the tasks of the jobs chief, master
-// and worker, in this order; others (ps, evaluator) take no part. With one
-// worker, or without a cluster, nothing travels.
+// All workers alike, of as many replicas each: every worker runs the same
+// program, and what they have is summed. Workers are the tasks of the jobs
+// chief, master and worker, in this order; others (ps, evaluator) take no part.
+// With one worker, or without a cluster, nothing travels.
 //
 // **All do the same.** Workers meet in the order of the program: none may sum,
 // or make a variable in the scope, alone. In a traced function a collective has
@@ -189,26 +209,76 @@ struct CommunicationOptions {
 // of this library's Python: a worker of C++ and one of Python train in one
 // ring, with equal weights, where both programs make the same variables and
 // steps in the same order. That holds for loops by hand and for train::Fit
-// beside model.fit (below). Not there: more than one replica a worker, the RING
-// of TensorFlow's own workers (HEADRACE_TENSORFLOW_PEERS), NCCL asked for by
-// options, workers that come and go, and strategies in C++ and Python of one
-// process, which count their groups apart.
+// beside model.fit (below), also with several replicas a worker (Python:
+// logical CPUs), as long as all have as many. Not there: the RING of
+// TensorFlow's own workers (HEADRACE_TENSORFLOW_PEERS), NCCL asked for by
+// options, and strategies in C++ and Python of one process, which count their
+// groups apart.
 class HR_API MultiWorkerMirroredStrategy {
  public:
   // By TF_CONFIG; starts the process' task. Throws what Server throws,
   // kInvalidArgument where there are several workers and the task is none of
   // them.
-  explicit MultiWorkerMirroredStrategy(
-      const CommunicationOptions& options = {});
-  explicit MultiWorkerMirroredStrategy(
-      const TaskConfig& task, const CommunicationOptions& options = {});
+  // `replicas`: of each worker, from 1 (kInvalidArgument).
+  explicit MultiWorkerMirroredStrategy(const CommunicationOptions& options = {},
+                                       int replicas = 1);
+  explicit MultiWorkerMirroredStrategy(const TaskConfig& task,
+                                       const CommunicationOptions& options = {},
+                                       int replicas = 1);
   // By a server that is there, of `task`.
   MultiWorkerMirroredStrategy(const TaskConfig& task, const Server& server,
-                              const CommunicationOptions& options = {});
+                              const CommunicationOptions& options = {},
+                              int replicas = 1);
 
   // How many workers there are, and which one this is, from 0.
   int size() const;
   int rank() const;
+  // How many replicas this worker has, and all workers together.
+  int replicas() const;
+  int num_replicas() const { return size() * replicas(); }
+
+  // What code gives for each of this worker's replicas, in their order:
+  //   auto losses = strategy.Run([&](int replica) {
+  //     tf::GradientTape tape;
+  //     const tf::Tensor loss = LossOf(parts[replica]) /
+  //                             strategy.num_replicas();
+  //     sgd.Apply(tape.gradient(loss, variables), variables);
+  //     return loss;
+  //   });
+  // One runs behind the other; in a traced function their parts of the graph
+  // run side by side. All see the variables as they were before: what
+  // optimizers of the scope are given is summed and applied behind the last
+  // replica, once. Assignments are made where they stand, so the moving
+  // averages of a batch normalization see the replicas one behind the other
+  // (Python's take their mean). Sums of workers within are kFailedPrecondition,
+  // as are a Run within a Run and optimizers that are not of the scope;
+  // kInvalidArgument where replicas apply gradients of other variables.
+  template <typename F>
+  auto Run(const F& code) const {
+    using R = std::invoke_result_t<const F&, int>;
+    tf::internal::ReplicaRun run(workers_);
+    if constexpr (std::is_void_v<R>) {
+      for (int r = 0; r < replicas(); ++r) run.Begin(r), code(r);
+      run.End();
+    } else {
+      std::vector<R> results;
+      for (int r = 0; r < replicas(); ++r) {
+        run.Begin(r);
+        results.push_back(code(r));
+      }
+      run.End();
+      return results;
+    }
+  }
+  // The rows of a batch for each replica of this worker, as evenly as can be:
+  // the first ones have a row more. Throws kInvalidArgument for components
+  // without rows, of different or unknown numbers of rows, and for fewer rows
+  // than replicas.
+  std::vector<std::vector<Tensor>> Split(
+      const std::vector<Tensor>& batch) const;
+  // The sum or mean over all replicas of what each of this worker's has.
+  // kInvalidArgument for another number of values, and as AllReduce.
+  Tensor Reduce(ReduceOp op, const std::vector<Tensor>& of_replicas) const;
 
   // The sum or mean of a tensor over all workers, which have it in one shape;
   // of numbers or bools (which are summed as int32). Same bits on all workers.
@@ -236,12 +306,13 @@ class HR_API MultiWorkerMirroredStrategy {
   // reverse order.
   //
   // train::Fit with such an optimizer divides the loss by the number of
-  // workers, as Keras does; losses and metrics of reports are of all workers.
-  // Give all workers as many batches of the same shapes, each its own part of
-  // the data (Dataset::Shard(size(), rank())), and metrics, made in the scope,
-  // to all alike. Beside model.fit of Python, whose metrics are made by
-  // compile(): make the optimizer and then the metrics. Epochs with validation
-  // data are not in step with model.fit's.
+  // replicas, as Keras does, and each batch among the worker's replicas
+  // (Split); losses and metrics of reports are of all workers. Give all workers
+  // as many batches of the same shapes, each its own part of the data
+  // (Dataset::Shard(size(), rank())), and metrics, made in the scope, to all
+  // alike. Beside model.fit of Python, whose metrics are made by compile():
+  // make the optimizer and then the metrics. Epochs with validation data are
+  // not in step with model.fit's.
   class HR_API Scope {
    public:
     explicit Scope(const MultiWorkerMirroredStrategy& strategy);
@@ -253,8 +324,21 @@ class HR_API MultiWorkerMirroredStrategy {
     std::unique_ptr<internal::WorkersScope> scope_;
   };
 
- private:
+ protected:
+  explicit MultiWorkerMirroredStrategy(
+      std::shared_ptr<internal::Workers> workers)
+      : workers_(std::move(workers)) {}
   std::shared_ptr<internal::Workers> workers_;
+};
+
+// One process with several replicas, a worker without others:
+// tf.distribute.MirroredStrategy of so many CPUs (Python: logical devices). All
+// share each variable.
+class HR_API MirroredStrategy : public MultiWorkerMirroredStrategy {
+ public:
+  explicit MirroredStrategy(int replicas)
+      : MultiWorkerMirroredStrategy(TaskConfig(), CommunicationOptions(),
+                                    replicas) {}
 };
 
 }  // namespace headrace::tf::distribute

@@ -9,8 +9,10 @@
 #include "headrace/cluster.h"             // IWYU pragma: export
 #include "headrace/constraints.h"         // IWYU pragma: export
 #include "headrace/control_flow.h"        // IWYU pragma: export
+#include "headrace/coordinator.h"         // IWYU pragma: export
 #include "headrace/custom_gradient.h"     // IWYU pragma: export
 #include "headrace/data.h"                // IWYU pragma: export
+#include "headrace/elastic.h"             // IWYU pragma: export
 #include "headrace/error.h"               // IWYU pragma: export
 #include "headrace/examples.h"            // IWYU pragma: export
 #include "headrace/fit/callbacks.h"       // IWYU pragma: export

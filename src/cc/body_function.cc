@@ -1,6 +1,7 @@
 #include "cc/body_function.h"
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 
 #include "absl/strings/ascii.h"
@@ -11,6 +12,8 @@
 
 namespace headrace::tf::internal {
 namespace {
+
+std::atomic<uint64_t> age_of_traces{0};
 
 // The graph that this thread is making, or null.
 std::shared_ptr<const Graph> GraphInTheMaking() {
@@ -88,7 +91,12 @@ std::vector<Retraces::Change> ChangesOf(TokenSpan before, TokenSpan now,
 
 }  // namespace
 
-bool BodyTrace::IsAtHome() const { return !home || home == GraphInTheMaking(); }
+void ForgetTraces() { ++age_of_traces; }
+
+bool BodyTrace::IsAtHome() const {
+  if (age != age_of_traces.load(std::memory_order_relaxed)) return false;
+  return !home || home == GraphInTheMaking();
+}
 
 ValueList BodyTrace::Call(absl::Span<const Value> leaves) const {
   ValueList outputs;
@@ -106,6 +114,16 @@ ValueList BodyTrace::Call(absl::Span<const Value> leaves) const {
                                     : function->captures()[at - leaves.size()];
   }
   return outputs;
+}
+
+void BodyTrace::Give(absl::Span<const Value> outputs, Taken result) const {
+  const Reader::Source source{.tokens = gives, .values = outputs};
+  Reader reader(&source);
+  try {
+    result.put_together(reader, result.value);
+  } catch (const Misread& e) {
+    throw Error(e.code(), absl::StrCat("Function ", name, ": ", e.what()));
+  }
 }
 
 bool BodyFunction::Known::Fits(TokenSpan call) const {
@@ -252,6 +270,7 @@ BodyTracePtr BodyFunction::Trace(const Tokens& takes) {
   Check(CheckStackRoom("traces of functions"));
   auto trace = std::make_shared<BodyTrace>();
   trace->takes = takes;
+  trace->age = age_of_traces;
   trace->name = name();
   trace->arg_names = options_.arg_names;
   Recorded recorded =

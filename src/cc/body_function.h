@@ -21,6 +21,7 @@ class BodyFunction final : public FunctionState {
   BodyFunction(Function::StructuredBody body, FunctionOptions options);
 
   ValueList Call(const Signature& call, BodyTracePtr* trace) override;
+  BodyTracePtr TraceOf(const Signature& call) override { return For(call); }
   BodyTracePtr ConcreteFor(const Signature& specs) override;
   // The trace that serves a call, made where there is none.
   BodyTracePtr For(const Signature& call);

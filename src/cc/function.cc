@@ -12,19 +12,6 @@ using internal::Public;
 
 namespace {
 
-// Results, as the caller's structure.
-void Hand(const std::string& name, const internal::BodyTrace& trace,
-          const ValueList& outputs, internal::Taken result) {
-  const internal::Reader::Source source{.tokens = trace.gives,
-                                        .values = outputs};
-  internal::Reader reader(&source);
-  try {
-    result.put_together(reader, result.value);
-  } catch (const internal::Misread& e) {
-    throw Error(e.code(), absl::StrCat("Function ", name, ": ", e.what()));
-  }
-}
-
 // A call of one trace, chosen by the user.
 ValueList CallChosen(const internal::BodyTrace& trace,
                      absl::Span<const Value> leaves) {
@@ -83,7 +70,7 @@ void Function::Run(internal::Given args, internal::Taken result) const {
   const Signature call = internal::TakenApart(args);
   internal::BodyTracePtr trace;
   const ValueList outputs = state_->Call(call, &trace);
-  Hand(name(), *trace, outputs, result);
+  trace->Give(outputs, result);
 }
 
 ConcreteFunction Function::Concrete(internal::Given args) const {
@@ -147,7 +134,7 @@ void ConcreteFunction::Run(internal::Given args, internal::Taken result) const {
         ErrorCode::kInvalidArgument,
         absl::StrCat("ConcreteFunction ", name(), ": ", wrong.message()));
   }
-  Hand(name(), *trace_, CallChosen(*trace_, call.leaves()), result);
+  trace_->Give(CallChosen(*trace_, call.leaves()), result);
 }
 
 std::vector<Tensor> ConcreteFunction::CallFlat(

@@ -19,6 +19,9 @@ struct BodyTrace {
   bool IsAtHome() const;
   // Throws for wrong numbers and types, and what running it throws.
   ValueList Call(absl::Span<const Value> leaves) const;
+  // Puts results of a call where a structure of them is wanted;
+  // kInvalidArgument where that is another one than `gives`.
+  void Give(absl::Span<const Value> outputs, Taken result) const;
 
   std::shared_ptr<headrace::ConcreteFunction> function;
   Tokens takes;      // a tuple of the arguments; sizes may be open
@@ -26,11 +29,16 @@ struct BodyTrace {
   std::string name;  // the function's
   std::vector<std::string> arg_names;  // of the first arguments; for messages
   std::shared_ptr<const Graph> home;   // whose tensors it captured, or null
+  uint64_t age = 0;                    // of ForgetTraces, as it was made
   // What the gradients of calls need beside the function, held by tapes that
   // may ask for them; or null.
   std::shared_ptr<void> keep;
 };
 using BodyTracePtr = std::shared_ptr<const BodyTrace>;
+
+// Traces of before serve no call of a function any more: what they found no
+// longer holds.
+void ForgetTraces();
 
 class NamedFunction;  // named_functions.h
 
@@ -42,6 +50,10 @@ class FunctionState {
   // Calls the trace for a signature, made where there is none, and tells which
   // it was (what it gives, at least).
   virtual ValueList Call(const Signature& call, BodyTracePtr* trace) = 0;
+  // That trace, which is not called.
+  virtual BodyTracePtr TraceOf(const Signature& call) {
+    return ConcreteFor(call);
+  }
   // The trace for arguments that need no values: that of exactly their sizes,
   // where there is one.
   virtual BodyTracePtr ConcreteFor(const Signature& specs) = 0;

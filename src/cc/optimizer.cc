@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "cc/compose.h"
+#include "cc/replicas.h"
+#include "cc/servers.h"
 #include "cc/workers.h"
 #include "train/trackable.h"
 
@@ -126,6 +128,7 @@ void Optimizer::AddSlot(const Variable& variable, const std::string& name) {
   // Variables are made outside of a function that is being traced: they outlive
   // it.
   internal::Outside outside;
+  const internal::BesideScope beside(variable);
   const Variable slot = NewNumber(
       internal::Full(variable.dtype(), variable.shape(), InitialSlot(name)),
       name_ + "/" + name + "/" + variable.name());
@@ -213,6 +216,7 @@ void Optimizer::Apply(const Gradients& gradients,
           absl::StrCat("an optimizer was given ", gradients.size(),
                        " gradients for ", variables.size(), " variables"));
   }
+  if (internal::LeftToTheEnd(*this, workers_, gradients, variables)) return;
   Gradients kept;
   std::vector<Variable> changed;
   for (size_t i = 0; i < gradients.size(); ++i) {

@@ -3,9 +3,12 @@
 #include "base/hash_map.h"
 #include "cc/access.h"
 #include "cc/compose.h"
+#include "cc/servers.h"
 #include "cc/workers.h"
+#include "op/anonymous.h"
 #include "op/emitter.h"
 #include "op/resource.h"
+#include "train/remote_variable_node.h"
 #include "train/variable_node.h"
 
 namespace headrace::tf {
@@ -23,6 +26,28 @@ struct Variable::State {
   bool trainable;
   Constraint constraint;
   TrackablePtr node;  // what checkpoints see
+
+  // The value lies on another task, and here a name of it alone, with whose
+  // last copy it ends.
+  static std::shared_ptr<const State> MakeThere(
+      std::shared_ptr<State> state, const std::shared_ptr<RemotePlace>& place,
+      const headrace::Tensor& initial) {
+    const headrace::Shape shape = Core(state->shape);
+    const headrace::Tensor handle =
+        internal::RunThere(place, "VarHandleOp", {},
+                           {{"dtype", Core(state->dtype)},
+                            {"shape", shape},
+                            {"shared_name", std::string(kAnonymousName)}})[0];
+    internal::RunThere(place, "AssignVariableOp", {handle, initial},
+                       {{"dtype", Core(state->dtype)}});
+    state->node = std::make_shared<RemoteVariableNode>(
+        handle, ValueSpec{.name = kVariableValue,
+                          .full_name = state->name,
+                          .dtype = Core(state->dtype),
+                          .shape = shape});
+    state->handle = Access::Wrap(Value(handle));
+    return state;
+  }
 };
 
 Variable::Variable(const Tensor& initial, std::string name, bool trainable,
@@ -37,6 +62,11 @@ Variable::Variable(const Tensor& initial, std::string name, bool trainable,
     throw Error(ErrorCode::kFailedPrecondition,
                 "a variable cannot start from a tensor of a traced function; "
                 "make it outside");
+  }
+  if (const auto place = internal::PlaceOfVariable()) {
+    state_ = State::MakeThere(std::move(state), place,
+                              Access::ValueOf(initial).tensor());
+    return;
   }
   // The resource belongs to the handle alone: the last copy of the variable
   // frees it.

@@ -5,6 +5,8 @@
 #include <map>
 
 #include "cc/compose.h"
+#include "cc/function_state.h"
+#include "cc/replicas.h"
 #include "cc/server_state.h"
 #include "ops/collective/collective.h"
 
@@ -81,7 +83,10 @@ std::shared_ptr<Workers> CurrentWorkers() { return current; }
 
 WorkersScope::WorkersScope(std::shared_ptr<Workers> workers)
     : outer_(std::exchange(current, std::move(workers))) {
-  if (current != nullptr && current->size() == 1) current = nullptr;
+  if (current != nullptr && !current->elastic() &&
+      current->size() * current->replicas() == 1) {
+    current = nullptr;
+  }
 }
 WorkersScope::~WorkersScope() { current = std::move(outer_); }
 
@@ -91,8 +96,16 @@ NumberScope::~NumberScope() { kept_numbers = outer_; }
 
 Workers::Workers(const distribute::TaskConfig& task,
                  std::optional<distribute::Server> server,
-                 const distribute::CommunicationOptions& options)
-    : options_(options), server_(std::move(server)) {
+                 const distribute::CommunicationOptions& options, int replicas,
+                 bool elastic)
+    : replicas_(replicas),
+      elastic_(elastic),
+      options_(options),
+      server_(std::move(server)) {
+  if (replicas < 1) {
+    Throw(ErrorCode::kInvalidArgument,
+          absl::StrCat("a worker has one replica at least, not ", replicas));
+  }
   if (options.bytes_per_pack < 0 || !(options.timeout_seconds >= 0)) {
     Throw(
         ErrorCode::kInvalidArgument,
@@ -107,10 +120,15 @@ Workers::Workers(const distribute::TaskConfig& task,
     for (const auto& [index, address] : task.cluster.tasks(job)) {
       if (job == task.job && index == task.index) found = count;
       absl::StrAppend(&all, count == 0 ? "" : ", ", job, ":", index);
+      tasks_.push_back(DeviceName::OfTask(job, index).ToString());
       ++count;
     }
   }
-  if (count <= 1 || task.job == "evaluator") return;
+  if (count <= 1 || task.job == "evaluator") {
+    own_ = DeviceName::OfTask("worker", 0).ToString();
+    tasks_ = members_ = {own_};
+    return;
+  }
   if (found < 0) {
     Throw(ErrorCode::kInvalidArgument,
           absl::StrCat(
@@ -119,8 +137,13 @@ Workers::Workers(const distribute::TaskConfig& task,
                                : absl::StrCat(task.job, ":", task.index),
               ": TF_CONFIG's \"task\" is to be one of them"));
   }
-  size_ = count;
-  rank_ = found;
+  own_ = tasks_[found];
+  members_ = {own_};
+  if (!elastic_) {
+    members_ = tasks_;
+    size_ = count;
+    rank_ = found;
+  }
   if (!server_) server_.emplace(task);
   engine_ = server_->state_->task->worker()->engine();
   UseCollectiveEngine(engine_);
@@ -134,11 +157,63 @@ Workers::~Workers() {
   }
 }
 
+void Workers::Regroup(size_t fewest, double all_within, double timeout) {
+  if (engine_ == nullptr) return;
+  // Longer than anybody waits.
+  constexpr double kMostSeconds = 1e6;
+  const auto time = [=](double seconds) {
+    return std::chrono::milliseconds(
+        static_cast<int64_t>(std::min(seconds, kMostSeconds) * 1e3));
+  };
+  headrace::distributed::GroupSearch search;
+  search.group_key = group_;
+  for (const std::string& name : tasks_) {
+    DeviceName::Parse(name, &search.tasks.emplace_back());
+  }
+  search.fewest = fewest;
+  search.all_within = time(all_within);
+  search.timeout = time(timeout);
+  const Generation found = Check(RegroupTask(*server_->state_->task, search));
+  members_.clear();
+  for (const std::string& device : found.devices()) {
+    DeviceName name;
+    DeviceName::Parse(device, &name);
+    members_.push_back(name.Task().ToString());
+  }
+  const auto own = std::find(members_.begin(), members_.end(), own_);
+  if (own == members_.end()) {
+    Throw(ErrorCode::kInternal,
+          absl::StrCat("generation ", found.number(), " has no ", own_));
+  }
+  size_ = static_cast<int>(members_.size());
+  rank_ = static_cast<int>(own - members_.begin());
+  generation_ = found.number();
+  next_ = 1;
+  ForgetTraces();
+}
+
+Status Workers::End() const {
+  if (engine_ == nullptr || generation_ == 0) return OkStatus();
+  return server_->state_->task->worker()->collectives()->GroupStatus(group_);
+}
+
+void Workers::Leave() {
+  if (engine_ == nullptr) return;
+  server_->state_->task->worker()->collectives()->Leave(group_);
+}
+
 int32_t Workers::NewNumber() {
   auto& [kept, place] = kept_numbers;
   if (kept == nullptr) return next_++;
   if (place == kept->numbers.size()) kept->numbers.push_back(next_++);
   return kept->numbers[place++];
+}
+
+void Workers::CheckMayMeet() const {
+  if (!InReplica()) return;
+  Throw(ErrorCode::kFailedPrecondition,
+        "workers do not meet in the code of a replica: have Run give what is "
+        "to be summed, and Reduce it");
 }
 
 Tensor Workers::Call(const char* op, std::vector<Tensor> given, AttrMap attrs) {
@@ -155,6 +230,8 @@ Tensor Workers::Call(const char* op, std::vector<Tensor> given, AttrMap attrs) {
 }
 
 Tensor Workers::Sum(const Tensor& value) {
+  CheckMayMeet();
+  if (size_ == 1) return value;
   const Tensor sent = Sent(value);
   return Back(
       Call(
@@ -168,6 +245,8 @@ Tensor Workers::Gathered(const Tensor& value) {
 }
 
 Tensor Workers::Rows(const Tensor& value) {
+  CheckMayMeet();
+  if (size_ == 1) return value;
   const TensorShape shape = value.shape();
   if (!shape.known_rank || shape.rank() == 0) {
     Throw(ErrorCode::kInvalidArgument,
@@ -201,16 +280,18 @@ Tensor Workers::Rows(const Tensor& value) {
   return Back(rows, value.dtype());
 }
 
-Tensor Workers::OfFirst(const Tensor& value) {
+Tensor Workers::Of(int rank, const Tensor& value) {
+  if (size_ == 1) return value;
   const Tensor sent = Sent(value);
   const AttrMap attrs = {{"T", Core(sent.dtype())}};
   const Tensor got =
-      rank_ == 0 ? Call("CollectiveBcastSendV2", {sent}, attrs)
-                 : Call("CollectiveBcastRecvV2", {ShapeOf(sent)}, attrs);
+      rank_ == rank ? Call("CollectiveBcastSendV2", {sent}, attrs)
+                    : Call("CollectiveBcastRecvV2", {ShapeOf(sent)}, attrs);
   return Back(got, value.dtype());
 }
 
 void Workers::Tell(const Variable& variable) {
+  if (size_ == 1 || elastic_) return;
   const Outside outside;
   // What is told once has no number in a body that is traced anew.
   const NumberScope fresh(nullptr);
@@ -218,6 +299,7 @@ void Workers::Tell(const Variable& variable) {
 }
 
 void Workers::SumVariables(const Module& of) {
+  if (size_ == 1) return;
   for (const Variable& v : of.variables()) v.assign(Sum(v.value()));
 }
 
@@ -229,6 +311,8 @@ Gradient Workers::SumSlices(const Gradient& slices) {
 // Small tensors of one dtype go together, the last ones first, whose gradients
 // are there first.
 Gradients Workers::SumAll(const Gradients& gradients) {
+  CheckMayMeet();
+  if (size_ == 1) return gradients;
   const int64_t limit =
       options_.bytes_per_pack > 0 ? options_.bytes_per_pack : kPackBytes;
   Gradients found = gradients;

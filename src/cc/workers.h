@@ -7,9 +7,11 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "base/status.h"
 #include "headrace/cluster.h"
 #include "headrace/variable.h"
 #include "op/attr.h"
@@ -33,17 +35,34 @@ class Workers {
  public:
   Workers(const distribute::TaskConfig& task,
           std::optional<distribute::Server> server,
-          const distribute::CommunicationOptions& options);
+          const distribute::CommunicationOptions& options, int replicas,
+          bool elastic = false);
   ~Workers();
 
   int size() const { return size_; }
   int rank() const { return rank_; }
+  int replicas() const { return replicas_; }  // of this worker
+  // Of workers that come and go: size and rank are those of the present
+  // generation, before the first one of this worker alone, and no variable
+  // begins with another's value.
+  bool elastic() const { return elastic_; }
+  // All that may take part.
+  size_t most() const { return tasks_.size(); }
+  int64_t generation() const { return generation_; }
+  const std::vector<std::string>& members() const { return members_; }
+  // Waits for the next generation; times in seconds.
+  void Regroup(size_t fewest, double all_within, double timeout);
+  // Why the generation is over; OK while it is not.
+  Status End() const;
+  // This worker takes no part any more.
+  void Leave();
 
-  // As the strategy's methods, of sums.
+  // As the strategy's methods, of sums. Of one worker these are what it has.
   Tensor Sum(const Tensor& value);
   Gradients SumAll(const Gradients& gradients);
   Tensor Rows(const Tensor& value);
-  Tensor OfFirst(const Tensor& value);
+  Tensor OfFirst(const Tensor& value) { return Of(0, value); }
+  Tensor Of(int rank, const Tensor& value);
   // The variable begins with the first worker's value.
   void Tell(const Variable& variable);
   // All variables are the sums of the workers' from now on.
@@ -51,11 +70,17 @@ class Workers {
 
  private:
   int32_t NewNumber();
+  // Throws within a replica's code, which not all workers run as often.
+  void CheckMayMeet() const;
   Tensor Call(const char* op, std::vector<Tensor> given, AttrMap attrs);
   Tensor Gathered(const Tensor& value);
   Gradient SumSlices(const Gradient& slices);
 
-  int size_ = 1, rank_ = 0;
+  int size_ = 1, rank_ = 0, replicas_ = 1;
+  bool elastic_ = false;
+  std::vector<std::string> tasks_, members_;  // names
+  std::string own_;
+  int64_t generation_ = 0;
   int32_t group_ = 0;
   distribute::CommunicationOptions options_;
   std::optional<distribute::Server> server_;
@@ -64,7 +89,7 @@ class Workers {
 };
 
 // The workers whose scope is entered on this thread; null for none and for
-// strategies of one worker.
+// strategies of one replica.
 std::shared_ptr<Workers> CurrentWorkers();
 
 // Enters their scope on this thread; with null, leaves scopes: variables begin

@@ -43,6 +43,10 @@ class Cluster {
   }
   // Null where there is no such task.
   std::shared_ptr<Channel> ChannelOf(const DeviceName& task);
+  // A new one, to any address.
+  std::shared_ptr<Channel> ChannelTo(const std::string& address) const {
+    return dial_(address);
+  }
 
  private:
   tensorflow::ServerDef def_;

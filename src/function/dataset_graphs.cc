@@ -6,6 +6,7 @@
 #include "data/dataset_op.h"
 #include "function/dataset_writer.h"
 #include "graph/import.h"
+#include "op/anonymous.h"
 #include "op/registry.h"
 #include "op/resource.h"
 #include "ops/string/hash.h"
@@ -116,13 +117,11 @@ StatusOr<std::string> TakeReturned(GraphDef* def) {
 
 // Variables without a name of their own have none: nobody else finds them.
 void LeaveUnnamed(GraphDef* def) {
-  // Upstream's name of what has no name.
-  constexpr char kAnonymous[] = "cd2c89b7-88b7-44c8-ad83-06c2a9158347";
   for (NodeDef& n : *def->mutable_node()) {
     const OpDef* op = FindOp(n.op());
     if (op == nullptr || !op->Has(OpTrait::kUnnamedState)) continue;
     std::string& name = *(*n.mutable_attr())["shared_name"].mutable_s();
-    if (name.empty()) name = kAnonymous;
+    if (name.empty()) name = std::string(kAnonymousName);
   }
 }
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "base/fork_mutex.h"
 #include "base/hash_map.h"
+#include "op/anonymous.h"
 #include "op/kernel.h"
 #include "op/op_text.h"
 #include "op/registry.h"
@@ -119,9 +120,6 @@ InternedOps& Interned() {
   return *ops;
 }
 
-// The name by which variables of eager code share nothing.
-constexpr StringView kAnonymous = "cd2c89b7-88b7-44c8-ad83-06c2a9158347";
-
 // Asked once, or hardly more often: what holds a tensor, names a gradient that
 // one trace made, or a resource, which each load of a model has for itself.
 bool IsOneOfAKind(const AttrMap& attrs) {
@@ -132,7 +130,7 @@ bool IsOneOfAKind(const AttrMap& attrs) {
     }
     if (name == "shared_name") {
       const auto* resource = std::get_if<std::string>(&value);
-      if (resource && !resource->empty() && *resource != kAnonymous)
+      if (resource && !resource->empty() && *resource != kAnonymousName)
         return true;
     }
   }

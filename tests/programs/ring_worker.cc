@@ -1,10 +1,11 @@
 // A worker of python/tests/distribute/test_with_cpp_workers.py, whose other
 // workers are Python's:
 //
-//   ring_worker loop|fit|slices PREFIX
+//   ring_worker loop|fit|slices|loop_of_two|fit_of_two PREFIX
 //
-// trains in step with them, writes its weights to the checkpoint PREFIX, and
-// prints the last loss (and mean absolute error) of all workers.
+// trains in step with them ("of_two": with two replicas each), writes its
+// weights to the checkpoint PREFIX, and prints the last loss (and mean absolute
+// error) of all workers.
 #include <headrace/headrace.h>
 
 #include <cstdio>
@@ -36,14 +37,18 @@ float Loop(const MultiWorkerMirroredStrategy& strategy,
            tf::layers::Layer& model, tf::Optimizer& adam) {
   const auto [x, y] = Data(static_cast<float>(strategy.rank()));
   auto step = tf::function([&](const tf::Tensor& x, const tf::Tensor& y) {
-    tf::GradientTape tape;
-    const tf::Tensor error = model(x) - y;
-    const tf::Tensor loss =
-        tf::Mean(error * error, tf::Tensor::From<int32_t>({0, 1})) /
-        static_cast<float>(strategy.size());
-    const auto variables = model.trainable_variables();
-    adam.Apply(tape.gradient(loss, variables), variables);
-    return strategy.AllReduce(ReduceOp::kSum, loss);
+    const auto parts = strategy.Split({x, y});
+    const auto losses = strategy.Run([&](int replica) {
+      tf::GradientTape tape;
+      const tf::Tensor error = model(parts[replica][0]) - parts[replica][1];
+      const tf::Tensor loss =
+          tf::Mean(error * error, tf::Tensor::From<int32_t>({0, 1})) /
+          static_cast<float>(strategy.num_replicas());
+      const auto variables = model.trainable_variables();
+      adam.Apply(tape.gradient(loss, variables), variables);
+      return loss;
+    });
+    return strategy.Reduce(ReduceOp::kSum, losses);
   });
   tf::Tensor loss;
   for (int64_t i = 0; i < kSteps; ++i) loss = step(x, y);
@@ -81,7 +86,8 @@ void Slices(const MultiWorkerMirroredStrategy& strategy, tf::Module& module) {
 }
 
 int Run(const std::string& way, const std::string& prefix) {
-  const MultiWorkerMirroredStrategy strategy;
+  const bool of_two = way.ends_with("of_two");
+  const MultiWorkerMirroredStrategy strategy({}, of_two ? 2 : 1);
   const MultiWorkerMirroredStrategy::Scope scope(strategy);
   tf::SetRandomSeed(strategy.rank() + 7);  // the first worker's weights count
   tf::Module module;
@@ -96,7 +102,7 @@ int Run(const std::string& way, const std::string& prefix) {
       module.Track(std::to_string(number++), v);
     }
     tf::Adam adam(0.1);
-    if (way == "fit") {
+    if (way.starts_with("fit")) {
       Fit(strategy, model, adam);
     } else {
       std::printf("%.9g\n", Loop(strategy, model, adam));

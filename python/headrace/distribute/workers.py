@@ -40,14 +40,17 @@ class MultiWorkerMirroredStrategy(strategy.Strategy):
                 "communication_options must be an instance of "
                 "tf.distribute.experimental.CommunicationOptions"
             )
-        super().__init__(self._Extended(self, cluster_resolver, options))
+        given = [self._local_devices] if self._local_devices else []
+        super().__init__(self._Extended(self, cluster_resolver, options, *given))
+
+    _local_devices = None  # the first one
 
     @classmethod
     def _from_local_devices(cls, devices, communication_options=None):
-        """The strategy of a worker that is alone, on several of its devices."""
-        made = cls(communication_options=communication_options)
-        options = made._extended._communication_options
-        made._extended = CollectiveAllReduceExtended(made, None, options, devices)
+        """The strategy of a worker on several of its devices."""
+        made = cls.__new__(cls)
+        made._local_devices = list(devices)
+        made.__init__(communication_options=communication_options)
         return made
 
 

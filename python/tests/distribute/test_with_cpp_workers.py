@@ -1,11 +1,14 @@
-"""Workers of C++ train with Python's: by parameter servers, and in a ring."""
+"""Workers of C++ train with Python's: by parameter servers, and in a ring; and a
+coordinator of C++ has Python's tasks train."""
 
 import contextlib
 import json
 import os
 import pathlib
+import socket
 import subprocess
 import sys
+import time
 
 import headrace as tf
 import numpy as np
@@ -15,12 +18,16 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[3]
 DIGITS = ROOT / "build" / "examples" / "cluster_digits"
 WORKER = ROOT / "build" / "tests" / "ring_worker"
+ELASTIC = ROOT / "build" / "tests" / "elastic_worker"
+EXAMPLE = ROOT / "build" / "examples" / "cluster_coordinator"
+COORDINATOR = ROOT / "build" / "tests" / "coordinator"
 SCRIPT = ROOT / "examples" / "cluster_digits.py"
 DATA = ROOT / "examples" / "data" / "digits.bin"
 _LONG = 120  # seconds: a busy machine takes long to import
 
 pytestmark = pytest.mark.skipif(
-    not (DIGITS.exists() and WORKER.exists()), reason="no C++ build"
+    not all(p.exists() for p in (DIGITS, WORKER, EXAMPLE, COORDINATOR, ELASTIC)),
+    reason="no C++ build",
 )
 
 # A Python worker: the way of training, and where to write what came of it.
@@ -29,7 +36,15 @@ import json, sys
 import numpy as np
 import headrace as tf
 way, path = sys.argv[1:]
-strategy = tf.distribute.MultiWorkerMirroredStrategy()
+if way.endswith("of_two"):
+    tf.config.set_logical_device_configuration(
+        tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
+    )
+    strategy = tf.distribute.MultiWorkerMirroredStrategy._from_local_devices(
+        ["/cpu:0", "/cpu:1"]
+    )
+else:
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
 rank, size = strategy.extended._task_id, strategy.num_replicas_in_sync
 x = (np.arange(8, dtype=np.float32) / 8 - rank / 4).reshape(4, 2)
 y = (np.arange(4, dtype=np.float32) / 2 + rank).reshape(4, 1)
@@ -55,7 +70,7 @@ if way == "slices":
         strategy.run(replica, args=(rows,))
     step(tf.fill([rank + 1], rank))
     weights = [table.numpy()]
-elif way == "fit":
+elif way.startswith("fit"):
     with strategy.scope():
         model = dense_model()
         model.compile(tf.keras.optimizers.Adam(0.1), "mse", metrics=["mae"])
@@ -80,8 +95,13 @@ else:
             adam.apply_gradients(zip(tape.gradient(loss, variables), variables))
             return loss
         return strategy.reduce("SUM", strategy.run(replica, args=(x, y)), axis=None)
+    own = size // 2  # replicas of this worker
+    def rows_of_replica(context):
+        replica = context.replica_id_in_sync_group % own
+        return [tf.constant(np.split(v, own)[replica]) for v in (x, y)]
+    parts = strategy.experimental_distribute_values_from_function(rows_of_replica)
     for _ in range(6):
-        loss = step(tf.constant(x), tf.constant(y))
+        loss = step(*parts)
     told, weights = [float(loss)], model.get_weights()
 np.savez(path, *weights)
 print(json.dumps(told))
@@ -127,7 +147,7 @@ def weights_of(prefix, names):
 
 
 @pytest.mark.parametrize("cpp_rank", [0, 1])
-@pytest.mark.parametrize("way", ["loop", "fit", "slices"])
+@pytest.mark.parametrize("way", ["loop", "fit", "slices", "loop_of_two", "fit_of_two"])
 def test_a_ring_of_both(way, cpp_rank, tmp_path):
     """Losses and weights are the same, bit by bit, whichever worker is the first."""
     spec = processes.Cluster(worker=2).spec
@@ -168,6 +188,39 @@ def test_digits_in_a_ring(tmp_path):
         np.testing.assert_array_equal(got, kept[name])
 
 
+def test_digits_by_replicas(tmp_path):
+    """Two replicas of one worker end as one does, but for the last bits."""
+    options = ["ring", "--steps", "30", "--data", DATA, "--weights"]
+    for count in (1, 2):
+        given = [*options, tmp_path / str(count), "--replicas", str(count)]
+        with started({}, [("worker", 0, [DIGITS, *given])]) as running:
+            assert "trained 30 steps" in outputs(running)[0]
+    names = [f"weights/{n}" for n in ("hidden_w", "hidden_b", "out_w", "out_b")]
+    one, two = (weights_of(tmp_path / str(count), names) for count in (1, 2))
+    for got, want in zip(two, one):
+        np.testing.assert_allclose(got, want, atol=1e-6)
+
+
+def test_digits_in_an_elastic_ring(tmp_path):
+    """As in one that does not change, where nobody goes."""
+    spec = processes.Cluster(worker=2).spec
+    found = []
+    for way in ("ring", "elastic"):
+        prefixes = [tmp_path / f"{way}-{i}" for i in range(2)]
+        commands = [
+            [DIGITS, way, "--steps", 30, "--data", DATA, "--weights", prefix]
+            for prefix in prefixes
+        ]
+        tasks = [("worker", i, c) for i, c in enumerate(commands)]
+        with started(spec, tasks) as running:
+            assert all("trained 30 steps" in said for said in outputs(running))
+        names = [f"weights/{n}" for n in ("hidden_w", "hidden_b", "out_w", "out_b")]
+        found += [weights_of(prefix, names) for prefix in prefixes]
+    for other in found[1:]:
+        for got, want in zip(other, found[0]):
+            np.testing.assert_array_equal(got, want)
+
+
 def test_digits_by_parameter_servers(tmp_path):
     """The C++ worker makes the steps behind those of Python's, on the same variables."""
     spec = processes.Cluster(ps=2, worker=2).spec
@@ -185,3 +238,170 @@ def test_digits_by_parameter_servers(tmp_path):
     # Both count in one variable: Python ends behind 20 steps of both together.
     assert "test accuracy: 0." in first
     assert "trained 12" in second
+
+
+# A worker of Python that does what elastic_worker.cc does.
+COMES_AND_GOES = """
+import sys, time
+import headrace as tf
+steps, file, prefix = int(sys.argv[1]), *sys.argv[2:]
+strategy = tf.distribute.experimental.ElasticStrategy(timeout_seconds=60)
+with strategy.scope():
+    weights, speed = tf.Variable(tf.fill([50], 7.0)), tf.Variable(tf.zeros([50]))
+state = tf.distribute.experimental.ElasticState(strategy, weights=weights, speed=speed)
+
+@tf.function
+def gradient(row):
+    with tf.GradientTape() as tape:
+        error = tf.sin(weights * row) - 0.5
+        loss = tf.reduce_mean(error * error)
+    return tape.gradient(loss, weights)
+
+@tf.function
+def update(parts):
+    total = tf.reduce_sum(strategy.gather(parts, axis=0), 0)
+    speed.assign(speed * 0.5 + total)
+    weights.assign_sub(speed * 0.125)
+
+def train():
+    while (step := state.commits) < steps:
+        rows = [float(step % 7 * 12 + i) for i in state.share(12)]
+        update(tf.stack([gradient(tf.constant(row)) for row in rows]))
+        state.commit()
+        with open(file, "a") as lines:
+            print(len(state.members), file=lines)
+        time.sleep(0.02 if len(state.members) == 3 else 0.3)
+
+state.run(train)
+tf.train.Checkpoint(weights=weights).write(prefix)
+"""
+
+
+def await_members(path, wanted):
+    """Waits for a step with so many workers behind all that were made so far."""
+    before = len(path.read_text().split()) if path.exists() else 0
+    end = time.monotonic() + _LONG
+    while time.monotonic() < end:
+        found = path.read_text().split()[before:] if path.exists() else []
+        if str(wanted) in found:
+            return
+        time.sleep(0.02)
+    raise AssertionError(path.read_text() if path.exists() else "no step")
+
+
+@pytest.mark.parametrize("comes_and_goes", ["python", "cpp"])
+def test_a_ring_of_both_that_changes(comes_and_goes, tmp_path):
+    """A worker of either language is killed and comes back; all end with the same weights."""
+    spec = processes.Cluster(worker=3).spec
+    program = {"cpp": [ELASTIC], "python": [sys.executable, "-c", COMES_AND_GOES]}
+    kinds = ["cpp", "python", comes_and_goes]
+
+    def task(i):
+        files = [tmp_path / f"steps-{i}", tmp_path / f"last-{i}"]
+        return ("worker", i, [*program[kinds[i]], 60, *files])
+
+    with started(spec, [task(0), task(1)]) as running:
+        with started(spec, [task(2)]):
+            await_members(tmp_path / "steps-0", 3)
+        # It has been killed.
+        await_members(tmp_path / "steps-0", 2)
+        with started(spec, [task(2)]) as again:
+            await_members(tmp_path / "steps-1", 3)
+            outputs([*running, *again])
+    one, *others = (
+        weights_of(tmp_path / f"last-{i}", ["weights"])[0] for i in range(3)
+    )
+    assert np.isfinite(one).all() and not (one == 7).any()
+    for other in others:
+        np.testing.assert_array_equal(one, other)
+
+
+# A task of Python that joins.
+JOINS = """
+import json, os
+import headrace as tf
+config = json.loads(os.environ["TF_CONFIG"])
+task = config["task"]
+tf.distribute.Server(config["cluster"], task["type"], task["index"]).join()
+"""
+
+
+def coordinated(spec, prefix):
+    """The last loss, and weights, of a coordinator of C++ on tasks that are there; without a
+    cluster, of one process."""
+    way = "servers" if spec else "alone"
+    made = subprocess.run(
+        [COORDINATOR, way, prefix],
+        env={**os.environ, "TF_CONFIG": json.dumps({"cluster": spec})},
+        capture_output=True,
+        text=True,
+        timeout=_LONG,
+        check=False,
+    )
+    assert made.returncode == 0, made.stderr
+    reader = tf.train.load_checkpoint(str(prefix))
+    keys = sorted(k for k in reader.get_variable_to_shape_map() if "module" in k)
+    assert len(keys) == 4
+    return float(made.stdout), [reader.get_tensor(k) for k in keys]
+
+
+def check_as_one_process(spec, tmp_path):
+    loss, weights = coordinated(spec, tmp_path / "servers")
+    loss_alone, alone = coordinated({}, tmp_path / "alone")
+    assert loss == loss_alone
+    for got, want in zip(weights, alone):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_a_coordinator_of_python_tasks(tmp_path):
+    """Weights and loss are those of one process, bit by bit."""
+    spec = processes.Cluster(ps=2, worker=2).spec
+    tasks = [(job, i, [sys.executable, "-c", JOINS]) for job in spec for i in range(2)]
+    with started(spec, tasks):
+        check_as_one_process(spec, tmp_path)
+
+
+def test_a_coordinator_of_launched_tasks(tmp_path):
+    """The same where `headrace run` started the tasks."""
+    script = tmp_path / "joins.py"
+    # This version, where another one is installed.
+    here = pathlib.Path(tf.__file__).parents[1]
+    script.write_text(f"import sys\nsys.path.insert(0, {str(here)!r})\n{JOINS}")
+    spec, port = None, 0
+    while spec is None:  # until ports that follow each other are free
+        (port,) = processes.free_ports(1)
+        ports = range(port, port + 3)
+        if all(map(is_free, ports)):
+            addresses = [f"127.0.0.1:{p}" for p in ports]
+            spec = {"worker": addresses[:2], "ps": addresses[2:]}
+    command = [sys.executable, "-m", "headrace._command", "run", "-n", "2", "--ps", "1"]
+    command += ["--port_base", str(port), str(script)]
+    launcher = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        check_as_one_process(spec, tmp_path)
+    finally:
+        launcher.terminate()
+        launcher.wait(_LONG)
+
+
+def test_the_example_of_a_coordinator():
+    """Its own tasks and Python's train together."""
+    spec = processes.Cluster(ps=2, worker=2).spec
+    kinds = [[EXAMPLE], [sys.executable, "-c", JOINS]]
+    tasks = [(job, i, kinds[i]) for job in spec for i in range(2)]
+    with started(spec, tasks):
+        made = subprocess.run(
+            [EXAMPLE, "--data", DATA],
+            env={**os.environ, "TF_CONFIG": json.dumps({"cluster": spec})},
+            capture_output=True,
+            text=True,
+            timeout=_LONG,
+            check=False,
+        )
+    assert made.returncode == 0, made.stderr
+    assert float(made.stdout.split("test accuracy: ")[1]) > 0.9
+
+
+def is_free(port):
+    with socket.socket() as s:
+        return s.connect_ex(("127.0.0.1", port)) != 0

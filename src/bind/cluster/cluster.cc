@@ -281,16 +281,8 @@ class ServerCore {
     search.fewest = fewest;
     search.all_within = MillisecondsOf(all_within);
     search.timeout = MillisecondsOf(timeout);
-    const auto regroup = [&]() -> StatusOr<headrace::Generation> {
-      HR_ASSIGN_OR_RETURN(const auto carrier, distributed::CarrierOfProcess());
-      if (carrier == distributed::Carrier::kMpi) {
-        return FailedPrecondition(
-            "groups whose members change do not go by MPI, whose processes are "
-            "the same for good: unset HEADRACE_COLLECTIVES");
-      }
-      return server_->worker()->collectives()->Regroup(search);
-    };
-    const headrace::Generation found = RunUnlocked(regroup);
+    const headrace::Generation found =
+        RunUnlocked([&] { return distributed::RegroupTask(*server_, search); });
     nb::list devices;
     for (const std::string& device : found.devices()) devices.append(device);
     return nb::make_tuple(found.number(), devices);

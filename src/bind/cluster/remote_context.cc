@@ -8,7 +8,6 @@
 #include "bind/python/unlocked.h"
 #include "bind/value/tensor_object.h"
 #include "distributed/task/process.h"
-#include "op/resource.h"
 
 namespace nb = nanobind;
 
@@ -33,7 +32,7 @@ class RemoteContextCore {
         distributed::Clock::now() +
         std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
     context_ = RunUnlocked([&] {
-      Listen(&options);
+      server_ = distributed::ListenForParts(&options);
       return distributed::ConnectEagerly(options);
     });
     // Functions of this process may name the tasks from now on.
@@ -72,19 +71,6 @@ class RemoteContextCore {
   }
 
  private:
-  // This process as a task, which others reach where functions are spread. They
-  // alone need it: without it they say why.
-  void Listen(distributed::RemoteOptions* options) {
-    auto server = distributed::NewServer(options->def);
-    options->no_worker = server.status();
-    if (!server.ok()) return;
-    server_ = *std::move(server);
-    server_->Start();
-    options->def = server_->def();  // with the port that it listens at
-    options->worker = server_->worker();
-    options->resources = &DefaultResources();
-  }
-
   std::unique_ptr<distributed::Server> server_;
   std::shared_ptr<RemoteContext> context_;
 };

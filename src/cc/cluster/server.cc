@@ -8,18 +8,8 @@ using internal::Check;
 
 Server::Server(const ClusterSpec& cluster, const std::string& job, int index)
     : state_(std::make_shared<State>()) {
-  tensorflow::ServerDef def;
-  for (const std::string& name : cluster.jobs()) {
-    auto* made = def.mutable_cluster()->add_job();
-    made->set_name(name);
-    for (const auto& [number, address] : cluster.tasks(name)) {
-      (*made->mutable_tasks())[number] = address;
-    }
-  }
-  def.set_protocol("grpc");
-  def.set_job_name(job);
-  def.set_task_index(index);
-  state_->task = Check(headrace::distributed::NewServer(def));
+  state_->task = Check(
+      headrace::distributed::NewServer(internal::DefOf(cluster, job, index)));
   state_->task->Start();
 }
 

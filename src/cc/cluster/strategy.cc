@@ -1,5 +1,6 @@
 // All workers alike: tf.distribute.MultiWorkerMirroredStrategy.
 #include "cc/compose.h"
+#include "cc/replicas.h"
 #include "cc/workers.h"
 
 namespace headrace::tf::distribute {
@@ -21,17 +22,44 @@ Tensor DividedBy(const Tensor& total, int size) {
 }  // namespace
 
 MultiWorkerMirroredStrategy::MultiWorkerMirroredStrategy(
-    const CommunicationOptions& options)
-    : MultiWorkerMirroredStrategy(TaskConfig::FromEnvironment(), options) {}
+    const CommunicationOptions& options, int replicas)
+    : MultiWorkerMirroredStrategy(TaskConfig::FromEnvironment(), options,
+                                  replicas) {}
 
 MultiWorkerMirroredStrategy::MultiWorkerMirroredStrategy(
-    const TaskConfig& task, const CommunicationOptions& options)
-    : workers_(std::make_shared<Workers>(task, std::nullopt, options)) {}
+    const TaskConfig& task, const CommunicationOptions& options, int replicas)
+    : workers_(
+          std::make_shared<Workers>(task, std::nullopt, options, replicas)) {}
 
 MultiWorkerMirroredStrategy::MultiWorkerMirroredStrategy(
     const TaskConfig& task, const Server& server,
-    const CommunicationOptions& options)
-    : workers_(std::make_shared<Workers>(task, server, options)) {}
+    const CommunicationOptions& options, int replicas)
+    : workers_(std::make_shared<Workers>(task, server, options, replicas)) {}
+
+int MultiWorkerMirroredStrategy::replicas() const {
+  return workers_->replicas();
+}
+
+std::vector<std::vector<Tensor>> MultiWorkerMirroredStrategy::Split(
+    const std::vector<Tensor>& batch) const {
+  return internal::SplitRows(batch, replicas());
+}
+
+Tensor MultiWorkerMirroredStrategy::Reduce(
+    ReduceOp op, const std::vector<Tensor>& of_replicas) const {
+  if (of_replicas.size() != static_cast<size_t>(replicas())) {
+    Throw(ErrorCode::kInvalidArgument,
+          absl::StrCat("Reduce: a value of each of ", replicas(),
+                       " replicas is wanted, and ", of_replicas.size(),
+                       " were given"));
+  }
+  Tensor total = of_replicas[0];
+  for (size_t i = 1; i < of_replicas.size(); ++i) {
+    total = total + of_replicas[i];
+  }
+  total = workers_->Sum(total);
+  return op == ReduceOp::kSum ? total : DividedBy(total, num_replicas());
+}
 
 int MultiWorkerMirroredStrategy::size() const { return workers_->size(); }
 int MultiWorkerMirroredStrategy::rank() const { return workers_->rank(); }
@@ -48,7 +76,7 @@ std::vector<Tensor> MultiWorkerMirroredStrategy::AllReduce(
 
 Gradients MultiWorkerMirroredStrategy::AllReduce(
     ReduceOp op, const Gradients& gradients) const {
-  Gradients found = size() > 1 ? workers_->SumAll(gradients) : gradients;
+  Gradients found = workers_->SumAll(gradients);
   if (op == ReduceOp::kSum) return found;
   for (Gradient& g : found) {
     if (!g) continue;
@@ -60,15 +88,15 @@ Gradients MultiWorkerMirroredStrategy::AllReduce(
 }
 
 Tensor MultiWorkerMirroredStrategy::AllGather(const Tensor& value) const {
-  return size() > 1 ? workers_->Rows(value) : value;
+  return workers_->Rows(value);
 }
 
 Tensor MultiWorkerMirroredStrategy::Broadcast(const Tensor& value) const {
-  return size() > 1 ? workers_->OfFirst(value) : value;
+  return workers_->OfFirst(value);
 }
 
 void MultiWorkerMirroredStrategy::Barrier() const {
-  if (size() > 1) workers_->Sum(internal::Int(0));
+  workers_->Sum(internal::Int(0));
 }
 
 MultiWorkerMirroredStrategy::Scope::Scope(

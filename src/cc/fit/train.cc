@@ -5,6 +5,7 @@
 
 #include "cc/compose.h"
 #include "cc/fit/shapes.h"
+#include "cc/replicas.h"
 #include "cc/workers.h"
 #include "headrace/function.h"
 #include "headrace/tape.h"
@@ -115,20 +116,20 @@ Tensor SumOf(const Batch& parts) {
 
 struct TotalLoss {
   Tensor
-      told;  // of the batch; of losses that are sums, of all workers' batches
-  // What gradients are of: where workers sum these, means of batches count by
+      told;  // of the batch; of losses that are sums, of all replicas' batches
+  // What gradients are of: where replicas sum these, means of batches count by
   // their share.
   Tensor minimized;
 };
 
 TotalLoss TotalLossOf(const layers::Layer& model, const Objective& objective,
-                      const ForwardPass& pass, int workers = 1) {
+                      const ForwardPass& pass, int replicas = 1) {
   Batch told, minimized;
   const auto add = [&](const Tensor& part, losses::Reduction reduction) {
     const bool sum = reduction == losses::Reduction::kSum;
     const bool mean = reduction == losses::Reduction::kSumOverBatchSize;
-    told.push_back(sum && workers > 1 ? part * workers : part);
-    minimized.push_back(mean && workers > 1 ? part / workers : part);
+    told.push_back(sum && replicas > 1 ? part * replicas : part);
+    minimized.push_back(mean && replicas > 1 ? part / replicas : part);
   };
   for (size_t i = 0; i < objective.labels(); ++i) {
     Tensor part = (*objective.losses[i])(pass.labels[i], pass.predicted[i],
@@ -144,7 +145,7 @@ TotalLoss TotalLossOf(const layers::Layer& model, const Objective& objective,
         losses::Reduction::kSumOverBatchSize);
   }
   const Tensor total = SumOf(told);
-  return {total, workers > 1 ? SumOf(minimized) : total};
+  return {total, replicas > 1 ? SumOf(minimized) : total};
 }
 
 // A running mean that belongs to this process, whatever scope is in force.
@@ -266,35 +267,58 @@ class FitLoop {
   // A step, which is traced: the loss, and with other workers what the running
   // mean and the metrics hold of all.
   Batch Update(layers::Layer& model, Optimizer& optimizer, const Batch& batch) {
-    const int workers = workers_ != nullptr ? workers_->size() : 1;
     const internal::NumberScope numbers(&numbers_);
-    GradientTape tape;
-    const ForwardPass pass(model, batch, objective_, /*training=*/true);
-    const TotalLoss loss = TotalLossOf(model, objective_, pass, workers);
-    // Asked for behind the forward pass: a model's first call makes its
-    // weights.
-    const std::vector<Variable> variables = model.trainable_variables();
-    optimizer.Apply(tape.gradient(loss.minimized, variables), variables);
-    UpdateAll(options_.metrics, pass);
-    // Summed in a variable: the loss of a step is read only when a report is
-    // due, so steps need not wait for each other.
     if (workers_ == nullptr) {
-      mean_.Update(loss.told);
-      return {loss.told};
+      // Summed in a variable: the loss of a step is read only when a report is
+      // due, so steps need not wait for each other.
+      const Tensor told = UpdateBy(model, optimizer, batch, /*replicas=*/1);
+      mean_.Update(told);
+      return {told};
     }
+    const Tensor told = UpdateByReplicas(model, optimizer, batch);
     if (!std::exchange(mean_is_told_, true)) {
       for (const Variable& v : mean_.variables()) workers_->Tell(v);
     }
     // As Keras' mean does, which other workers may have.
     const Tensor rows =
-        internal::Op("GatherV2", {internal::ShapeOf(pass.labels[0]),
+        internal::Op("GatherV2", {internal::ShapeOf(batch[objective_.inputs]),
                                   internal::Int(0), internal::Int(0)});
-    mean_.Update(loss.told, internal::Cast(rows, loss.told.dtype()));
-    Batch results = {loss.told};
+    mean_.Update(told, internal::Cast(rows, told.dtype()));
+    Batch results = {told};
     for (const Variable& v : Reported()) {
       results.push_back(workers_->Sum(v.value()));
     }
     return results;
+  }
+
+  // The step of a batch, one of those of so many replicas: its loss.
+  Tensor UpdateBy(layers::Layer& model, Optimizer& optimizer,
+                  const Batch& batch, int replicas) {
+    GradientTape tape;
+    const ForwardPass pass(model, batch, objective_, /*training=*/true);
+    const TotalLoss loss = TotalLossOf(model, objective_, pass, replicas);
+    // Asked for behind the forward pass: a model's first call makes its
+    // weights.
+    const std::vector<Variable> variables = model.trainable_variables();
+    optimizer.Apply(tape.gradient(loss.minimized, variables), variables);
+    UpdateAll(options_.metrics, pass);
+    return loss.told;
+  }
+
+  // The same of this worker's part of a global batch: the mean of its replicas'
+  // losses.
+  Tensor UpdateByReplicas(layers::Layer& model, Optimizer& optimizer,
+                          const Batch& batch) {
+    const int own = workers_->replicas(), all = workers_->size() * own;
+    if (own == 1) return UpdateBy(model, optimizer, batch, all);
+    internal::ReplicaRun run(workers_);
+    Batch told;
+    for (const Batch& part : internal::SplitRows(batch, own)) {
+      run.Begin(static_cast<int>(told.size()));
+      told.push_back(UpdateBy(model, optimizer, part, all));
+    }
+    run.End();
+    return SumOf(told) / internal::Number(told[0].dtype(), own);
   }
 
   // The variables of the running mean and the metrics.

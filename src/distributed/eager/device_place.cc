@@ -276,9 +276,10 @@ std::vector<DevicePlace::Coming> DevicePlace::AddSends(
 
 Status DevicePlace::Enqueue(const EnqueueRequest& request,
                             const std::vector<std::string>& fresh) {
-  EnqueueResponse response;
-  HR_RETURN_IF_ERROR(CallAndWait(*task_->channel, eager_service::kEnqueue.path,
-                                 request, &response, {}));
+  // Who stops waiting has the task stop, too.
+  Calls call;
+  call.Start(*task_->channel, eager_service::kEnqueue.path, request, {});
+  HR_RETURN_IF_ERROR(call.Wait());
   MutexLock lock(task_->mutex);
   for (const std::string& name : fresh) task_->functions[name] = true;
   return OkStatus();

@@ -227,12 +227,14 @@ Status RemoteContext::Update(const RemoteOptions& options) {
     if (!in(now, t)) removed.push_back(t);
   }
   HR_RETURN_IF_ERROR(Meet(added, options.deadline));
-  // Numbers of views that failed are not used again.
-  const uint64_t view = ++view_;
+  const uint64_t view = view_ + 1;
   if (Status s = MakeContexts(options, now, added, view); !s.ok()) {
     CloseContexts(added);
     return s;
   }
+  // Contexts that are kept take the number that follows theirs, and no other:
+  // one that none of them was told is the next one again.
+  view_ = view;
   if (Status s = UpdateContexts(options, now, kept, view); !s.ok()) {
     CloseContexts(added);
     return s;
@@ -308,6 +310,21 @@ void RemoteContext::Close() {
   if (calls_) calls_->Close();
   if (worker_) worker_->DeleteSession(session()).IgnoreError();
   CloseContexts(tasks);
+}
+
+Status RemoteContext::Knock(const std::string& address,
+                            std::chrono::milliseconds time) {
+  std::shared_ptr<Channel> channel;
+  {
+    MutexLock lock(mutex_);
+    if (closed_) return FailedPrecondition("the context has been closed");
+    channel = cluster_->ChannelTo(address);
+  }
+  Calls call;
+  call.Start(*channel, worker::kGetStatus.path,
+             WriteMessage(tensorflow::GetStatusRequest()),
+             Until(Clock::now() + time));
+  return call.Wait();
 }
 
 // Whether or not they answer.

@@ -55,6 +55,9 @@ class RemoteContext : public std::enable_shared_from_this<RemoteContext> {
   // Whether the task answers; what it says else. InvalidArgument, with
   // upstream's text, where there is no such task.
   Status CheckAlive(const std::string& task);
+  // Whether a task answers at an address, of the cluster or not, within so
+  // long; it is not waited for.
+  Status Knock(const std::string& address, std::chrono::milliseconds time);
   // The contexts end; tensors that are there are not to be had any more. Waits
   // for some seconds at most.
   void Close();

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "distributed/process_transport.h"
+#include "op/resource.h"
 
 namespace headrace::distributed {
 
@@ -63,6 +64,28 @@ StatusOr<std::shared_ptr<RemoteContext>> ConnectEagerly(
   return RemoteContext::Connect(
       options,
       Dialling(*transport, OptionsOfProcess(), own, AllowsTensorflow()));
+}
+
+std::unique_ptr<Server> ListenForParts(RemoteOptions* options) {
+  auto made = NewServer(options->def);
+  options->no_worker = made.status();
+  if (!made.ok()) return nullptr;
+  std::unique_ptr<Server> server = *std::move(made);
+  server->Start();
+  options->def = server->def();
+  options->worker = server->worker();
+  options->resources = &DefaultResources();
+  return server;
+}
+
+StatusOr<Generation> RegroupTask(Server& server, const GroupSearch& search) {
+  HR_ASSIGN_OR_RETURN(const Carrier carrier, CarrierOfProcess());
+  if (carrier == Carrier::kMpi) {
+    return FailedPrecondition(
+        "groups whose members change do not go by MPI, whose processes are "
+        "the same for good: unset HEADRACE_COLLECTIVES");
+  }
+  return server.worker()->collectives()->Regroup(search);
 }
 
 Status ResetCluster(const std::string& target,

@@ -26,6 +26,15 @@ StatusOr<std::unique_ptr<MasterStub>> StubOf(const std::string& target);
 // one itself. RemoteContext::Connect's and TransportOfProcess's errors.
 StatusOr<std::shared_ptr<RemoteContext>> ConnectEagerly(
     const RemoteOptions& options);
+// Makes this process a task of `options->def`, which others reach where
+// functions are spread: sets the options' worker, and in `def` the port that it
+// listens at. They alone need it: where it cannot listen, the server is null
+// and the options say why.
+std::unique_ptr<Server> ListenForParts(RemoteOptions* options);
+// Makes a group of the server's task anew (RemoteCollectives::Regroup).
+// FailedPrecondition where MPI carries collectives, whose processes are the
+// same for good.
+StatusOr<Generation> RegroupTask(Server& server, const GroupSearch& search);
 // Closes all sessions of the target's master, and forgets what the tasks of the
 // cluster hold in these containers, or in the standard one where there are
 // none. Of the configuration the device filters count, and the time, behind

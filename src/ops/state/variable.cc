@@ -1,14 +1,12 @@
 // Variables: making, reading, replacing and forgetting them.
 #include <algorithm>
 
+#include "op/anonymous.h"
 #include "ops/state/variable_access.h"
 
 namespace headrace {
 namespace {
 
-// The shared_name by which upstream asks for a variable without a name, which
-// lives as long as its handles do.
-constexpr StringView kAnonymousName = "cd2c89b7-88b7-44c8-ad83-06c2a9158347";
 constexpr StringView kCpuName = "/job:localhost/replica:0/task:0/device:CPU:0";
 
 class VarHandle : public Kernel {
