@@ -36,9 +36,12 @@ def _copied(value):
 
 def of_plain_value(op, value, destinations, replicas):
     """What all replicas gave alike, reduced. ValueError where that is not known."""
-    if value is None or (isinstance(value, (int, float)) and value == 0):
-        return 0
-    if op == ReduceOp.MEAN or replicas == 1:
+    if isinstance(value, (int, float)) and value == 0:
+        return value
+    if value is None:
+        if op == ReduceOp.MEAN:
+            return None
+    elif op == ReduceOp.MEAN or replicas == 1:
         return _copies_at(value, destinations)
     raise ValueError(
         f"A non-DistributedValues value {value!s} cannot be reduced with the given reduce "

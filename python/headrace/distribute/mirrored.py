@@ -25,6 +25,9 @@ class OneDeviceExtended(strategy.StrategyExtended):
         made._distribute_strategy = self._container_strategy()
         return made
 
+    def _reduce_to(self, op, value, destinations):
+        return value
+
     def _distribute_values(self, value_fn):
         return value_fn(ValueContext())
 

@@ -402,7 +402,9 @@ class CollectiveAllReduceExtended(mirrored.MirroredExtended):
         for i, value in enumerate(given):
             contexts.require_scope_or_none(self._container_strategy())
             if value is None:
-                found[i] = 0
+                found[i] = cross_device.of_plain_value(
+                    op, value, destinations[i], self._num_replicas_in_sync
+                )
             elif not (isinstance(value, values.Mirrored) and op == ReduceOp.MEAN):
                 local = [
                     p if isinstance(p, tf.IndexedSlices) else tf.convert_to_tensor(p)

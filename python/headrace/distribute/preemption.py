@@ -47,7 +47,7 @@ class PreemptionCheckpointHandler:
     checkpoint that is kept. Each makes its handler, and its calls, as the others do.
 
     Args:
-      cluster_resolver: the ClusterResolver; UnimplementedError for one with parameter
+      cluster_resolver: the ClusterResolver; NotImplementedError for one with parameter
         servers.
       checkpoint_or_checkpoint_manager: a Checkpoint, or a CheckpointManager.
       checkpoint_dir: the folder of a Checkpoint's files (InvalidArgumentError without).
@@ -62,9 +62,11 @@ class PreemptionCheckpointHandler:
         termination_config=None,
     ):
         if "ps" in cluster_resolver.cluster_spec().jobs:
-            raise errors.UnimplementedError._of(
-                "PreemptionCheckpointHandler of workers with parameter servers: none of "
-                "them knows of the others' calls"
+            raise NotImplementedError(
+                "PreemptionCheckpointHandler does not support usage with "
+                "tf.distribute.experimental.ParameterServerStrategy: its workers know "
+                "nothing of each other's calls. The coordinator saves by a "
+                "CheckpointManager, and training goes on when a worker ends"
             )
         self._workers = None
         if len(tasks_of(cluster_resolver)) > 1:

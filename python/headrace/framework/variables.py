@@ -584,16 +584,22 @@ _part_of = _headrace.Tensor.__getitem__
     [
         *signatures.parameters_of(Variable.__init__)[1:],
         signatures.parameter("experimental_enable_variable_lifting", True),
+        signatures.parameter("per_worker_variable", False),
     ]
 )
 def _create(**kwargs):
     def make(next_creator=None, **kwargs):
         kwargs.pop("experimental_enable_variable_lifting", None)
+        per_worker = kwargs.pop("per_worker_variable", False)
+        if callable(per_worker):  # a strategy's that has several
+            return per_worker(**kwargs)
         in_graph = stack.plain_graph() is not None
         if in_graph and kwargs.get("variable_def") is not None:
             return _of_definition(kwargs)
         return (late.GraphVariable if in_graph else ResourceVariable)(**kwargs)
 
+    if not kwargs["per_worker_variable"]:
+        del kwargs["per_worker_variable"]  # creators see it where it says something
     return by_creators(make, kwargs)
 
 

@@ -94,7 +94,12 @@ def test_what_is_refused(tmp_path):
     ):
         make(RESOLVER, checkpoint)
     for jobs, kind, text in (
-        ({"worker": ["a:1"], "ps": ["b:2"]}, tf.errors.UnimplementedError, "servers"),
+        (
+            {"worker": ["a:1"], "ps": ["b:2"]},
+            NotImplementedError,
+            "does not support usage with tf.distribute.experimental.ParameterServerStr",
+        ),
+        ({"ps": ["b:2"]}, NotImplementedError, "ParameterServerStrategy"),
         ({"worker": ["a:1", "b:2"]}, ValueError, "which one this is"),
     ):
         spec = tf.train.ClusterSpec(jobs)

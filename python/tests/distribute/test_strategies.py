@@ -106,6 +106,14 @@ def test_reduce(strategy):
         ValueError, match="A non-DistributedValues value 3 cannot be red"
     ):
         strategy.reduce("SUM", 3, axis=None)
+    for nothing in (None, [None], strategy.run(lambda: None)):
+        with pytest.raises(ValueError, match="value None cannot be reduced"):
+            strategy.reduce("SUM", nothing, axis=None)
+    assert strategy.reduce("MEAN", None, axis=None) is None
+    with pytest.raises(ValueError, match="value None cannot be reduced"):
+        tf.distribute.MirroredStrategy(["cpu:0"]).reduce("SUM", None, axis=None)
+    one = tf.distribute.OneDeviceStrategy("cpu:0")
+    assert one.reduce("SUM", [None, 0.5], axis=None) == [None, 0.5]
     with pytest.raises(ValueError, match="Invalid reduction dimension"):
         strategy.reduce("SUM", own, axis=0)
 

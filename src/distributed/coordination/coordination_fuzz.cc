@@ -1,5 +1,6 @@
 // Any bytes as calls of the coordination service, one after the other: a byte
-// says which method, the next two how long its message is.
+// says which method, or that time goes on, the next two how long its message
+// is.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,7 @@ namespace headrace::distributed {
 namespace {
 
 constexpr int kMostCalls = 64;
+constexpr std::chrono::milliseconds kMeanwhile{1000};
 
 void Ask(const uint8_t* data, size_t size) {
   CoordinationOptions options;
@@ -19,21 +21,31 @@ void Ask(const uint8_t* data, size_t size) {
   options.incarnation = 7;
   int lost = 0;
   options.lost = [&lost](const Status&) { ++lost; };
+  ManualLoop* loop = nullptr;
+  options.make_loop = [&loop]() -> StatusOr<std::unique_ptr<EventLoop>> {
+    auto made = std::make_unique<ManualLoop>();
+    loop = made.get();
+    return StatusOr<std::unique_ptr<EventLoop>>(std::move(made));
+  };
   const auto service = std::make_shared<CoordinationService>(options);
   service->Expect({{"w", 0}, {"w", 1}});
   const Methods methods = CoordinationService::Methods(service);
   std::vector<std::shared_ptr<TestCall>> calls;
   for (int i = 0; i < kMostCalls && size >= 3; ++i) {
-    auto method = methods.begin();
-    std::advance(method, data[0] % methods.size());
+    const size_t which = data[0] % (methods.size() + 1);
     const size_t length =
         std::min<size_t>(data[1] | size_t{data[2]} << 8, size - 3);
     std::string bytes(reinterpret_cast<const char*>(data) + 3, length);
-    calls.push_back(StartCall(methods, method->first, std::move(bytes)));
     data += 3 + length;
     size -= 3 + length;
+    if (which == methods.size()) {
+      if (loop) loop->RunUntil(loop->Now() + kMeanwhile);
+      continue;
+    }
+    const auto method = std::next(methods.begin(), which);
+    calls.push_back(StartCall(methods, method->first, std::move(bytes)));
     // Every other caller that waits goes away meanwhile.
-    if (i % 2 == 1) calls.back()->Cancel();
+    if (calls.size() % 2 == 0) calls.back()->Cancel();
   }
   service->Stop(Cancelled("over"));
   // Who waits is told so, unless its caller is gone.

@@ -1,7 +1,10 @@
 #include "distributed/coordination/service.h"
 
+#include <climits>
+#include <optional>
+
 #include "absl/strings/str_cat.h"
-#include "base/device_name.h"
+#include "base/utf8.h"
 #include "distributed/messages.h"
 #include "distributed/service.h"
 #include "distributed/wire/methods.h"
@@ -14,27 +17,30 @@ using namespace tensorflow;  // NOLINT: the messages of the service
 // Of strangers, and of tasks that ask again.
 constexpr size_t kMostHeld = 4096;
 
-std::string NameOf(const TaskId& task) {
-  return DeviceName::OfTask(task.first, task.second).ToString();
-}
-TaskId IdOf(const CoordinatedTask& task) {
-  return {task.job_name(), task.task_id()};
-}
+// Of an error that a task reports, in bytes: the error is kept, and is part of
+// the errors of barriers.
+constexpr size_t kLongestText = 2048;
+// Different sets of tasks of which the living are asked for.
+constexpr size_t kMostSets = 64;
 
 absl::StatusCode CodeOf(int code) {
   return code > 0 && code <= 16 ? static_cast<absl::StatusCode>(code)
                                 : absl::StatusCode::kUnknown;
 }
 
-void RunAll(const std::vector<std::function<void()>>& then) {
-  for (const auto& f : then) f();
+// As much of it as is kept.
+std::string Cut(const std::string& text) {
+  if (text.size() <= kLongestText) return text;
+  size_t end = kLongestText;
+  while (end > 0 && IsUtf8Continuation(text[end])) --end;
+  return text.substr(0, end);
 }
 
 }  // namespace
 
 StatusOr<CoordinationService::Task*> CoordinationService::Find(
     const CoordinatedTask& task) {
-  HR_RETURN_IF_ERROR(failed_);
+  HR_RETURN_IF_ERROR(stopped_);
   const TaskId id = IdOf(task);
   if (!options_.tasks.contains(id)) {
     return InvalidArgument("Unexpected task request with task_name=",
@@ -43,9 +49,14 @@ StatusOr<CoordinationService::Task*> CoordinationService::Find(
   return &tasks_[id];
 }
 
-void CoordinationService::Fail(const Status& why, Ending* then) {
-  if (!failed_.ok()) return;
-  failed_ = why;
+Status CoordinationService::Trouble() {
+  HR_RETURN_IF_ERROR(stopped_);
+  for (const auto& [id, task] : tasks_) HR_RETURN_IF_ERROR(task.error);
+  return OkStatus();
+}
+
+void CoordinationService::TellAll(const Status& why, const TaskId* whose,
+                                  Ending* then) {
   for (auto* calls : {&waiting_, &polls_}) {
     for (auto& call : std::exchange(*calls, {})) {
       then->push_back([call, why] { call->Finish(AnswerOf(why)); });
@@ -56,9 +67,13 @@ void CoordinationService::Fail(const Status& why, Ending* then) {
   ReportErrorToTaskRequest request;
   request.set_error_code(static_cast<int>(why.code()));
   request.set_error_message(std::string(why.message()));
+  if (whose) {
+    *request.mutable_error_payload()->mutable_source_task() = TaskOf(*whose);
+  }
   const Bytes bytes = WriteMessage(request);
   for (const auto& [id, task] : tasks_) {
-    if (!task.connected) continue;
+    // Who is said to have failed may be there, and is to know of it.
+    if (task.state != TASKSTATE_CONNECTED && !(whose && id == *whose)) continue;
     then->push_back([this, id = id, bytes] {
       CallOptions call;
       call.deadline = Clock::now() + coordination::kReportErrorToTask.deadline;
@@ -70,15 +85,94 @@ void CoordinationService::Fail(const Status& why, Ending* then) {
   }
 }
 
+void CoordinationService::Fail(const TaskId& id, const Status& why,
+                               Ending* then) {
+  Task& task = tasks_[id];
+  task.state = TASKSTATE_ERROR;
+  task.error = why;
+  barriers_->Failed(id, why, then);
+  TellAll(why, &id, then);
+  Changed(then);
+}
+
 void CoordinationService::Look(Ending* then) {
   const Clock::time_point since = Clock::now() - options_.silence;
   for (const auto& [id, task] : tasks_) {
-    if (!task.connected || task.seen > since) continue;
-    return Fail(
-        Unavailable("Task ", NameOf(id),
-                    " heartbeat timeout. This indicates that the remote task "
-                    "has failed, got preempted, or crashed unexpectedly."),
-        then);
+    if (task.state != TASKSTATE_CONNECTED || task.seen > since) continue;
+    Fail(id,
+         Marked(Unavailable(
+             "Task ", NameOf(id),
+             " heartbeat timeout. This indicates that the remote task has "
+             "failed, got preempted, or crashed unexpectedly. Check the task "
+             "logs for an earlier error or scheduler events (e.g. preemption, "
+             "eviction) to debug further.")),
+         then);
+  }
+}
+
+void CoordinationService::Describe(const TaskId& id,
+                                   CoordinatedTaskStateInfo* told) {
+  *told->mutable_task() = TaskOf(id);
+  told->set_state(TASKSTATE_DISCONNECTED);
+  const auto at = tasks_.find(id);
+  if (at == tasks_.end()) return;
+  const Task& task = at->second;
+  told->set_state(task.state);
+  told->set_incarnation(task.incarnation);
+  if (task.error.ok()) return;
+  told->set_error_code(static_cast<int>(task.error.code()));
+  told->set_error_message(std::string(task.error.message()));
+  *told->mutable_error_payload()->mutable_source_task() = TaskOf(id);
+}
+
+Bytes CoordinationService::StatesOf(const std::string& job) {
+  WatchJobStateResponse response;
+  for (const TaskId& id : options_.tasks) {
+    if (id.first == job) Describe(id, response.add_task_state());
+  }
+  response.set_version_number(version_);
+  return WriteMessage(response);
+}
+
+bool CoordinationService::AllAsked(const std::set<TaskId>& tasks,
+                                   const Asking& asking, Ending* then) {
+  std::set<TaskId> asked;
+  for (const auto& [id, call] : asking) asked.insert(id);
+  GetAliveTasksResponse response;
+  for (const TaskId& id : tasks) {
+    const auto at = tasks_.find(id);
+    if (at == tasks_.end() || at->second.state != TASKSTATE_CONNECTED) continue;
+    if (!asked.contains(id)) return false;
+    *response.add_alive_tasks() = TaskOf(id);
+    response.add_incarnations(at->second.incarnation);
+  }
+  const Bytes body = WriteMessage(response);
+  for (const auto& [id, call] : asking) {
+    then->push_back(
+        [call = call, body] { call->Finish(AnswerOf(OkStatus(), body)); });
+  }
+  asked_ -= asking.size();
+  return true;
+}
+
+void CoordinationService::Changed(Ending* then) {
+  ++version_;
+  std::map<std::string, Bytes> states;
+  for (auto at = watches_.begin(); at != watches_.end();) {
+    if (at->version >= version_) {
+      ++at;
+      continue;
+    }
+    const auto [known, added] = states.try_emplace(at->job);
+    if (added) known->second = StatesOf(at->job);
+    then->push_back([call = at->call, body = known->second] {
+      call->Finish(AnswerOf(OkStatus(), body));
+    });
+    at = watches_.erase(at);
+  }
+  for (auto at = asking_.begin(); at != asking_.end();) {
+    const bool over = AllAsked(at->first, at->second, then);
+    at = over ? asking_.erase(at) : std::next(at);
   }
 }
 
@@ -112,8 +206,21 @@ void CoordinationService::Stop(const Status& why) {
   Ending then;
   {
     MutexLock lock(mutex_);
-    Fail(why, &then);
+    if (!stopped_.ok()) return;
+    stopped_ = why;
+    TellAll(why, nullptr, &then);
+    std::vector<Call> calls;
+    for (const Watch& watch : std::exchange(watches_, {})) {
+      calls.push_back(watch.call);
+    }
+    for (const auto& [tasks, asking] : std::exchange(asking_, {})) {
+      for (const auto& [id, call] : asking) calls.push_back(call);
+    }
+    for (const Call& call : calls) {
+      then.push_back([call, why] { call->Finish(AnswerOf(why)); });
+    }
   }
+  barriers_->Stop(why);
   values_->Stop(why);
   RunAll(then);
 }
@@ -127,18 +234,28 @@ Status CoordinationService::Register(const RegisterTaskRequest& request,
                            NameOf(id));
   }
   HR_ASSIGN_OR_RETURN(Task * task, Find(request.source_task()));
-  if (task->connected && task->waits &&
-      task->incarnation != request.incarnation()) {
-    const Status why = Aborted(
+  if (task->state == TASKSTATE_ERROR) {
+    return Aborted(
+        NameOf(id),
+        " unexpectedly tried to connect while it is already in error. "
+        "ResetTask() should be called before a subsequent connect attempt. "
+        "Existing error: ",
+        task->error.ToString());
+  }
+  const bool connected = task->state == TASKSTATE_CONNECTED;
+  const bool another = task->incarnation != request.incarnation();
+  if (connected && task->waits && another) {
+    const Status why = Marked(Aborted(
         NameOf(id),
         " unexpectedly tried to connect with a different incarnation. It has "
-        "likely restarted.");
-    Fail(why, then);
+        "likely restarted."));
+    Fail(id, why, then);
     return why;
   }
-  task->connected = true;
+  task->state = TASKSTATE_CONNECTED;
   task->incarnation = request.incarnation();
   task->seen = Clock::now();
+  if (!connected || another) Changed(then);
   return OkStatus();
 }
 
@@ -152,23 +269,34 @@ Status CoordinationService::Beat(const HeartbeatRequest& request,
                            ". This usually implies a configuration error.");
   }
   HR_ASSIGN_OR_RETURN(Task * task, Find(request.source_task()));
-  if (!task->connected) {
+  const Clock::time_point now = Clock::now();
+  if (task->state == TASKSTATE_ERROR) {
+    return Aborted(
+        "Unexpected heartbeat request from an already-in-error "
+        "task: ",
+        name, " with existing error: ", task->error.ToString());
+  }
+  if (task->state == TASKSTATE_DISCONNECTED) {
+    // One that was under way when it left is nothing wrong.
+    if (now - task->seen < options_.silence) return OkStatus();
     return InvalidArgument(
         "Task with task_name=", name,
         " must be registered before sending heartbeat messages. The service "
         "might have restarted, please restart / reset and register again.");
   }
   if (task->incarnation != request.incarnation()) {
-    return Aborted(
-        name, " Heartbeat: Incarnation ID mismatch: expecting ",
-        task->incarnation, " but got ", request.incarnation(),
-        ". The task has restarted and likely crashed earlier - check "
-        "for any earlier errors or any scheduler events (e.g. "
-        "preemption, eviction) to debug further.");
+    const Status why = Marked(
+        Aborted(name, " Heartbeat: Incarnation ID mismatch: expecting ",
+                task->incarnation, " but got ", request.incarnation(),
+                ". The task has restarted and likely crashed earlier - check "
+                "for any earlier errors or any scheduler events (e.g. "
+                "preemption, eviction) to debug further."));
+    Fail(id, why, then);
+    return why;
   }
-  task->seen = Clock::now();
+  task->seen = now;
   Look(then);
-  return failed_;
+  return Trouble();
 }
 
 void CoordinationService::Hold(const Call& call, std::vector<Call>* calls) {
@@ -190,7 +318,8 @@ void CoordinationService::WaitForAll(const WaitForAllTasksRequest& request,
     MutexLock lock(mutex_);
     const StatusOr<Task*> task = Find(request.source_task());
     s = task.status();
-    if (s.ok() && !(*task)->connected) {
+    if (s.ok()) s = Trouble();
+    if (s.ok() && (*task)->state != TASKSTATE_CONNECTED) {
       s = FailedPrecondition(NameOf(IdOf(request.source_task())),
                              " waits for all tasks and has not registered");
     }
@@ -215,6 +344,7 @@ void CoordinationService::Poll(const PollForErrorRequest& request,
   {
     MutexLock lock(mutex_);
     s = Find(request.source_task()).status();
+    if (s.ok()) s = Trouble();
     if (s.ok() && polls_.size() >= kMostHeld) {
       s = absl::ResourceExhaustedError("too many wait for an error");
     }
@@ -224,21 +354,49 @@ void CoordinationService::Poll(const PollForErrorRequest& request,
   Hold(call, &polls_);
 }
 
-Status CoordinationService::Leave(const CoordinatedTask& source) {
+Status CoordinationService::Leave(const CoordinatedTask& source, Ending* then) {
   MutexLock lock(mutex_);
-  HR_ASSIGN_OR_RETURN(Task * task, Find(source));
-  task->connected = false;
+  HR_RETURN_IF_ERROR(stopped_);
+  const TaskId id = IdOf(source);
+  if (!options_.tasks.contains(id)) {
+    return InvalidArgument("Unexpected disconnect request with task_name=",
+                           NameOf(id));
+  }
+  Task& task = tasks_[id];
+  if (task.state == TASKSTATE_DISCONNECTED) {
+    return FailedPrecondition("The task is already disconnected: ", NameOf(id));
+  }
+  task.state = TASKSTATE_DISCONNECTED;
+  task.error = OkStatus();
+  task.waits = false;
+  task.seen = Clock::now();
+  barriers_->Back(id);
+  barriers_->Left(id, then);
+  Changed(then);
   return OkStatus();
 }
 
 Status CoordinationService::Report(const ReportErrorToServiceRequest& request,
                                    Ending* then) {
   MutexLock lock(mutex_);
-  HR_RETURN_IF_ERROR(Find(request.error_origin()).status());
-  Fail(Status(CodeOf(request.error_code()),
-              absl::StrCat(NameOf(IdOf(request.error_origin())), ": ",
-                           request.error_message())),
-       then);
+  HR_RETURN_IF_ERROR(stopped_);
+  const TaskId id = IdOf(request.error_origin());
+  if (!options_.tasks.contains(id)) {
+    return InvalidArgument("Unexpected request from task ", NameOf(id));
+  }
+  const auto at = tasks_.find(id);
+  if (at == tasks_.end() || at->second.state != TASKSTATE_CONNECTED) {
+    return FailedPrecondition(
+        "The task is not connected or already has an error.");
+  }
+  CoordinationServiceError mark;
+  mark.set_is_reported_error(true);
+  *mark.mutable_source_task() = TaskOf(id);
+  Fail(
+      id,
+      Marked(Status(CodeOf(request.error_code()), Cut(request.error_message())),
+             mark),
+      then);
   return OkStatus();
 }
 
@@ -257,20 +415,90 @@ Status CoordinationService::Tell(const GetTaskStateRequest& request,
       return InvalidArgument("Unexpected task request with task_name=",
                              NameOf(id));
     }
-    auto* told = response->add_task_state();
-    told->mutable_task()->set_job_name(id.first);
-    told->mutable_task()->set_task_id(id.second);
-    const auto at = tasks_.find(id);
-    const bool connected = at != tasks_.end() && at->second.connected;
-    told->set_state(connected ? TASKSTATE_CONNECTED : TASKSTATE_DISCONNECTED);
-    if (connected) told->set_incarnation(at->second.incarnation);
-    if (failed_.ok()) continue;
-    // An error of one ends all.
-    told->set_state(TASKSTATE_ERROR);
-    told->set_error_code(static_cast<int>(failed_.code()));
-    told->set_error_message(std::string(failed_.message()));
+    Describe(id, response->add_task_state());
   }
   return OkStatus();
+}
+
+void CoordinationService::WatchStates(const WatchJobStateRequest& request,
+                                      const Call& call) {
+  std::optional<Answer> answer;
+  // Names of jobs that are not there need not be remembered.
+  const auto at = options_.tasks.lower_bound({request.job_name(), INT_MIN});
+  const bool known =
+      at != options_.tasks.end() && at->first == request.job_name();
+  {
+    MutexLock lock(mutex_);
+    if (!stopped_.ok()) {
+      answer = AnswerOf(stopped_);
+    } else if (request.version_number() < version_) {
+      answer = AnswerOf(OkStatus(), StatesOf(request.job_name()));
+    } else if (watches_.size() >= kMostHeld) {
+      answer = AnswerOf(
+          absl::ResourceExhaustedError("too many watch the states of tasks"));
+    } else {
+      watches_.push_back(
+          {known ? at->first : "", request.version_number(), call});
+    }
+  }
+  if (answer) return call->Finish(*answer);
+  call->OnCancel(
+      [weak = weak_from_this(), held = std::weak_ptr<ServerCall>(call)] {
+        const auto self = weak.lock();
+        const auto gone = held.lock();
+        if (!self || !gone) return;
+        MutexLock lock(self->mutex_);
+        std::erase_if(self->watches_, [&](auto& w) { return w.call == gone; });
+      });
+}
+
+void CoordinationService::AskForLiving(const GetAliveTasksRequest& request,
+                                       const Call& call) {
+  const TaskId own = IdOf(request.requesting_task());
+  // Strangers are not alive, and need not be remembered.
+  std::set<TaskId> tasks;
+  bool named = false;
+  for (const CoordinatedTask& task : request.tasks()) {
+    const TaskId id = IdOf(task);
+    if (options_.tasks.contains(id)) tasks.insert(id);
+    named = named || id == own;
+  }
+  if (!named) {
+    return call->Finish(AnswerOf(InvalidArgument(
+        "Requesting task ", NameOf(own),
+        " is not one of the tasks specified in a GetAliveTasks request.")));
+  }
+  Ending then;
+  Status s;
+  {
+    MutexLock lock(mutex_);
+    s = stopped_;
+    if (s.ok() && (asked_ >= kMostHeld ||
+                   (!asking_.contains(tasks) && asking_.size() >= kMostSets))) {
+      s = absl::ResourceExhaustedError("too many ask for the living");
+    }
+    if (s.ok()) {
+      const auto at = asking_.try_emplace(tasks).first;
+      at->second.emplace_back(own, call);
+      ++asked_;
+      if (AllAsked(tasks, at->second, &then)) asking_.erase(at);
+    }
+  }
+  if (!s.ok()) return call->Finish(AnswerOf(s));
+  RunAll(then);
+  if (!then.empty()) return;
+  call->OnCancel(
+      [weak = weak_from_this(), tasks, held = std::weak_ptr<ServerCall>(call)] {
+        const auto self = weak.lock();
+        const auto gone = held.lock();
+        if (!self || !gone) return;
+        MutexLock lock(self->mutex_);
+        const auto at = self->asking_.find(tasks);
+        if (at == self->asking_.end()) return;
+        self->asked_ -= std::erase_if(
+            at->second, [&](const auto& a) { return a.second == gone; });
+        if (at->second.empty()) self->asking_.erase(at);
+      });
 }
 
 Status CoordinationService::Hear(const ReportErrorToTaskRequest& request) {
@@ -285,6 +513,7 @@ std::map<std::string, Method> CoordinationService::Methods(
     std::shared_ptr<CoordinationService> s) {
   std::map<std::string, Method> methods =
       KeyValues::Methods(s ? s->values_ : nullptr);
+  methods.merge(Barriers::Methods(s ? s->barriers_ : nullptr));
   methods[coordination::kGetTaskState.path] =
       AtOnce<GetTaskStateRequest, GetTaskStateResponse>(
           [s](const GetTaskStateRequest& request, auto* response) {
@@ -321,25 +550,33 @@ std::map<std::string, Method> CoordinationService::Methods(
           [s](const ReportErrorToTaskRequest& request, auto*) {
             return s->Hear(request);
           });
+  // The service waits for nobody who leaves, so both do the same.
   methods[coordination::kShutdownTask.path] =
       AtOnce<ShutdownTaskRequest, ShutdownTaskResponse>(
-          [s](const ShutdownTaskRequest& request, auto*) {
-            return s->Leave(request.source_task());
-          });
-  methods[coordination::kWaitForAllTasks.path] = [s](const Call& call,
-                                                     const Bytes& bytes) {
-    WaitForAllTasksRequest request;
-    const Status status = ReadMessage(bytes, &request);
-    if (!status.ok()) return call->Finish(AnswerOf(status));
-    s->WaitForAll(request, call);
+          after([s](const auto& request, auto*, Ending* then) {
+            return s->Leave(request.source_task(), then);
+          }));
+  methods[coordination::kResetTask.path] =
+      AtOnce<ResetTaskRequest, ResetTaskResponse>(
+          after([s](const auto& request, auto*, Ending* then) {
+            return s->Leave(request.source_task(), then);
+          }));
+  const auto held = [s]<typename Request>(void (CoordinationService::*f)(
+                        const Request&, const Call&)) {
+    return [s, f](const Call& call, const Bytes& bytes) {
+      Request request;
+      const Status status = ReadMessage(bytes, &request);
+      if (!status.ok()) return call->Finish(AnswerOf(status));
+      (s.get()->*f)(request, call);
+    };
   };
-  methods[coordination::kPollForError.path] = [s](const Call& call,
-                                                  const Bytes& bytes) {
-    PollForErrorRequest request;
-    const Status status = ReadMessage(bytes, &request);
-    if (!status.ok()) return call->Finish(AnswerOf(status));
-    s->Poll(request, call);
-  };
+  methods[coordination::kWaitForAllTasks.path] =
+      held(&CoordinationService::WaitForAll);
+  methods[coordination::kPollForError.path] = held(&CoordinationService::Poll);
+  methods[coordination::kWatchJobState.path] =
+      held(&CoordinationService::WatchStates);
+  methods[coordination::kGetAliveTasks.path] =
+      held(&CoordinationService::AskForLiving);
   return methods;
 }
 

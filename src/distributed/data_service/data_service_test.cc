@@ -245,9 +245,10 @@ TEST_F(DataServiceTest, ABrokenDatasetIsSaidToWhoReadsIt) {
 class JournalTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = testing::TempDir() + "/data_service_journal";
-    std::filesystem::remove_all(folder_);
+    folder_ = testing::TempDir() + "/data_service_journal_XXXXXX";
+    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
   }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
   DispatcherUpdate Dataset(const std::string& id) {
     DispatcherUpdate update;
     update.mutable_dataset()->set_id(id);

@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import functools
 import itertools
 
 from headrace import _api as tf
@@ -12,6 +13,7 @@ from headrace.distribute import contexts, strategy, values
 from headrace.distribute.options import InputContext
 from headrace.distribute.remote import tasks
 from headrace.distribute.remote.coordinator import ClusterCoordinator
+from headrace.distribute.remote.per_worker import PerWorkerVariable
 from headrace.distribute.remote.sharded import partitioned
 from headrace.distribute.remote.variables import RemoteVariable
 from headrace.framework.variables import first_values_to
@@ -45,6 +47,11 @@ class ParameterServerExtended(strategy.StrategyExtended):
     # --- variables ---
 
     def _create_variable(self, next_creator, **kwargs):
+        if kwargs.get("per_worker_variable"):
+            mine = self._container_strategy()
+            kwargs["per_worker_variable"] = functools.partial(PerWorkerVariable, mine)
+            with stack.init_scope(), contexts.entering(mine, None, 0):
+                return next_creator(**kwargs)
         # A variable has one copy, whatever keeps copies together.
         if kwargs.get("synchronization") == _NONE:
             kwargs["synchronization"] = tf.VariableSynchronization.AUTO

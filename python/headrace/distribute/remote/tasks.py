@@ -24,6 +24,7 @@ CONTAINER = "headrace_coordinator"
 
 _MOST_VARIABLES = 32  # in one graph
 _PROBE_SECONDS = 5  # for the answer of a task that may have come back
+_clearing = threading.Lock()
 _cleared = set()  # targets whose tasks have no state of earlier processes
 
 
@@ -161,9 +162,10 @@ class Task:
 
     def _prepare(self):
         if self._core is None:
-            if self._target not in _cleared:
-                self.reset()
-                _cleared.add(self._target)
+            with _clearing:
+                if self._target not in _cleared:
+                    self.reset()
+                    _cleared.add(self._target)
             self._core = _headrace.ClusterSessionCore(
                 self.graph._core, self._target, self.config()
             )
@@ -214,10 +216,10 @@ class Task:
         if outer.dtype != _RESOURCE:
             return self.resource(outer._id, lambda: constant(outer))
         holder = variables.of_handle(outer)
-        if holder is not None:
-            holder = variables.whole_of(holder)
-        else:
+        if holder is None:
             holder = trackable.holder_of(outer)
+        elif variables.whole_of(holder) is not None:
+            holder = variables.whole_of(holder)
         make = getattr(holder, "_on_task", None)
         if make is None:
             raise errors.InvalidArgumentError._of(
@@ -432,6 +434,7 @@ class Cluster:
         self.workers = spec.task_indices("worker")
         address = self.servers[0]._target.removeprefix("grpc://")
         self._own = Task(self.servers[0].name, address, ["/job:ps"])
+        self._readers = {}
 
     def call(self, concrete, leaves):
         """The results of a function that the coordinator's own code calls: the first
@@ -443,6 +446,15 @@ class Cluster:
         """A Task of a worker, which knows all servers as well."""
         address = self.spec.task_address("worker", index)
         return Task(name_of("worker", index), address, ["/job:ps"])
+
+    def reader(self, index):
+        """A Task of a worker beside the one by which a coordinator has it run functions;
+        there is one."""
+        name = name_of("worker", index)
+        if index not in self._readers:
+            address = self.spec.task_address("worker", index)
+            self._readers[index] = Task(name, address)
+        return self._readers[index]
 
     def lost_server(self):
         """The error of a server that is gone or has begun a new life, or None."""

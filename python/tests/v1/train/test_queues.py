@@ -389,26 +389,17 @@ def test_not_in_eager():
 # --- calls that wait for each other, in threads ---
 
 
-def _in_thread(work):
-    """A thread that runs `work`, and the list that gets what it gives."""
-    found = []
-    thread = threading.Thread(target=lambda: found.append(work()), daemon=True)
-    thread.start()
-    return thread, found
-
-
 def test_more_are_taken_than_there_is_room_for():
     with tf.Graph().as_default(), v1.Session() as session:
         queue = v1.FIFOQueue(2, tf.int32, [[]])
         take, one = queue.dequeue_many(4), queue.dequeue()
         put = [queue.enqueue([i]) for i in range(5)]
-        thread, found = _in_thread(lambda: session.run(take).tolist())
+        thread, found = in_thread(lambda: session.run(take).tolist())
         time.sleep(0.1)
-        other, later = _in_thread(lambda: session.run(one))  # behind the first
+        other, later = in_thread(lambda: session.run(one))  # behind the first
         for op in put:
             session.run(op)
-        thread.join(20)
-        other.join(20)
+        assert ended(thread) and ended(other)
         assert found == [[0, 1, 2, 3]] and later == [4]
 
 
@@ -420,13 +411,13 @@ def test_more_are_put_in_than_there_is_room_for():
             queue.dequeue(),
             queue.size(),
         )
-        thread, found = _in_thread(lambda: session.run(put))
+        thread, found = in_thread(lambda: session.run(put))
         assert session.run(one) == 0  # as many as there is room for come at once
         while session.run(size) < 5:
             time.sleep(0.01)
         assert found == []
         assert [session.run(one) for _ in range(11)] == list(range(1, 12))
-        thread.join(20)
+        assert ended(thread)
         assert found == [None] and session.run(size) == 0
 
 
@@ -455,12 +446,12 @@ def test_who_waits_for_room_goes_on_behind_the_close():
     with tf.Graph().as_default(), v1.Session() as session:
         queue = v1.FIFOQueue(2, tf.int32, [[]])
         put, take = queue.enqueue_many([[1, 2, 3, 4]]), queue.dequeue_many(4)
-        thread, found = _in_thread(lambda: session.run(put))
+        thread, found = in_thread(lambda: session.run(put))
         while session.run(queue.size()) < 2:
             time.sleep(0.01)
         session.run(queue.close())
         assert session.run(take).tolist() == [1, 2, 3, 4]
-        thread.join(20)
+        assert ended(thread)
         assert found == [None]
 
 
