@@ -294,7 +294,10 @@ class MirroredVariable(DistributedVariable, kinds.Mirrored):
             ]
 
         # The values are read once all copies are written.
-        done = replica.merge_call(write, args=(_tensor_of(value, self.dtype),))
+        # A number is no value of each replica's, so it has no sum.
+        if not isinstance(value, (int, float)):
+            value = _tensor_of(value, self.dtype)
+        done = replica.merge_call(write, args=(value,))
         if stack.plain_graph() is not None:
             with tf.control_dependencies([getattr(d, "op", d) for d in done]):
                 return copy._read()
@@ -337,8 +340,6 @@ def _reduced(strategy, variable, value):
     if aggregation == _FIRST:
         return values.values_of(value)[0]
     op = ReduceOp.from_variable_aggregation(aggregation)
-    if not values.is_distributed(value):  # all replicas gave one object
-        value = values.PerReplica([value] * len(variable._copies))
     return strategy.extended.reduce_to(op, value, destinations=variable)
 
 
