@@ -3,6 +3,8 @@
 import functools
 import weakref
 
+import numpy as np
+
 from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.context import stack, strategies
@@ -294,8 +296,8 @@ class MirroredVariable(DistributedVariable, kinds.Mirrored):
             ]
 
         # The values are read once all copies are written.
-        # A number is no value of each replica's, so it has no sum.
-        if not isinstance(value, (int, float)):
+        # A number or array that all replicas give is no value of each, and has no sum.
+        if isinstance(value, bool) or not isinstance(value, (int, float, np.ndarray)):
             value = _tensor_of(value, self.dtype)
         done = replica.merge_call(write, args=(value,))
         if stack.plain_graph() is not None:
@@ -340,6 +342,9 @@ def _reduced(strategy, variable, value):
     if aggregation == _FIRST:
         return values.values_of(value)[0]
     op = ReduceOp.from_variable_aggregation(aggregation)
+    if values.is_distributed(value):
+        parts = values.values_of(value)
+        value = values.PerReplica([_tensor_of(v, variable.dtype) for v in parts])
     return strategy.extended.reduce_to(op, value, destinations=variable)
 
 
