@@ -78,7 +78,9 @@ def group(inputs, name):
         device, waited_for = next(iter(by_device.items()), ("", []))
         return after(waited_for, device, name)
     with graph.name_scope(name) as scope:
-        each = [after(by_device[device], device, "NoOp") for device in sorted(by_device)]
+        each = [
+            after(by_device[device], device, "NoOp") for device in sorted(by_device)
+        ]
     return after(each, "", scope)
 
 

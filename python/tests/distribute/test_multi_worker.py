@@ -89,6 +89,16 @@ def test_workers_read_files_of_their_own(tmp_path, monkeypatch):
     assert found[1] == [["10", "11"], ["12", "13"], [], []]
 
 
+@pytest.mark.parametrize("count", [2, 3])
+def test_datasets_of_a_function_end_together(count):
+    totals = [2, 5, 4] if count == 2 else [3, 10, 13, 13]
+    for got in run("uneven", count):
+        assert got["eager"] == totals, got
+        assert got["loop"] == got["iterator"] == [sum(totals), len(totals)], got
+        assert got["next"] == totals[:3] and not got["endless"], got
+        assert got["end"] == "OutOfRangeError", got
+
+
 # One that is stopped keeps its connections.
 @pytest.mark.parametrize(
     ("count", "by"), [(2, signal.SIGKILL), (3, signal.SIGKILL), (3, signal.SIGSTOP)]

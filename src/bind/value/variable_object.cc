@@ -347,8 +347,8 @@ bool ReadVariable(PyObject* variable, Value* out) {
   Value inputs[] = {CastTo(variable)->handle};
   // In a session's graph it is read where the variable lies, which may be on
   // another device than what reads it.
-  GraphBuilder* builder =
-      inputs[0].is_symbolic() ? dynamic_cast<GraphBuilder*>(CurrentEmitter())
+  GraphBuilder* builder = inputs[0].is_symbolic()
+                              ? dynamic_cast<GraphBuilder*>(CurrentEmitter())
                               : nullptr;
   const PlacedAnywhere placed(builder && !builder->is_function() ? builder
                                                                  : nullptr);
