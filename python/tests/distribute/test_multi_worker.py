@@ -69,6 +69,11 @@ def test_keras_fits(count, tmp_path, monkeypatch):
         np.testing.assert_allclose(found["history"][name], want, rtol=1e-5)
     evaluated = model.evaluate(x, y, batch_size=6, verbose=0)
     np.testing.assert_allclose(found["evaluated"], evaluated, rtol=1e-5)
+    # All have all rows, in their order.
+    np.testing.assert_allclose(
+        found["predicted"], model.predict(x, batch_size=5, verbose=0), atol=1e-5
+    )
+    np.testing.assert_allclose(found["one"], model.predict_on_batch(x[:1]), atol=1e-5)
     assert all(np.isfinite(w).all() for w in found["uneven"])
     # One of the workers wrote, and what a single process reads.
     names = [f"epoch{e}.index" for e in (1, 2, 3)]

@@ -166,6 +166,8 @@ def fit(worker):
         "weights": [w.tolist() for w in made.get_weights()],
         "history": history.history,
         "evaluated": made.evaluate(x, y, batch_size=6, verbose=0),
+        "predicted": made.predict(x, batch_size=5, verbose=0).tolist(),
+        "one": made.predict_on_batch(x[:1]).tolist(),
     }
     batches = tf.data.Dataset.from_tensor_slices((x, y)).batch(6)
     again = made.evaluate(strategy.experimental_distribute_dataset(batches), verbose=0)
