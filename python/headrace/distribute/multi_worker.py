@@ -38,6 +38,8 @@ _servers = {}  # of this process, by cluster and task
 def tasks_of(resolver):
     """The (job, index) of all tasks that train, in order."""
     spec = resolver.cluster_spec()
+    if "chief" in spec.jobs and spec.num_tasks("chief") > 1:
+        raise ValueError("There must be at most one 'chief' job.")
     return [
         (job, index)
         for job in _TRAINING

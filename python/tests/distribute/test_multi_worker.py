@@ -146,6 +146,11 @@ def test_who_is_no_worker():
         of(())
     with pytest.raises(ValueError, match="none of the workers"):
         of(("", "ps", 0))
+    chiefs = tf.train.ClusterSpec({"chief": ["127.0.0.1:1", "127.0.0.1:2"]})
+    with pytest.raises(ValueError, match="There must be at most one 'chief' job."):
+        tf.distribute.MultiWorkerMirroredStrategy(
+            tf.distribute.cluster_resolver.SimpleClusterResolver(chiefs, "", "chief", 0)
+        )
 
 
 @pytest.mark.skipif(os.path.exists("/dev/nvidiactl"), reason="there is a GPU")
