@@ -52,6 +52,20 @@ PlacedWith::~PlacedWith() {
   builder_->set_device(std::move(device_));
 }
 
+PlacedAnywhere::PlacedAnywhere(GraphBuilder* builder) : builder_(builder) {
+  if (builder_ == nullptr) return;
+  attrs_ = builder_->node_attrs();
+  device_ = builder_->device();
+  builder_->node_attrs().Erase(kLocationAttr);
+  builder_->set_device("");
+}
+
+PlacedAnywhere::~PlacedAnywhere() {
+  if (builder_ == nullptr) return;
+  builder_->node_attrs() = std::move(attrs_);
+  builder_->set_device(std::move(device_));
+}
+
 StatusOr<Value> GraphBuilder::Import(const Value& v) {
   return CaptureAs(v, "capture/");
 }

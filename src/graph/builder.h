@@ -172,6 +172,20 @@ class PlacedWith {
   std::string device_;
 };
 
+// While it lives, what `builder` (may be null) makes names neither a device nor
+// nodes to be placed with.
+class PlacedAnywhere {
+ public:
+  explicit PlacedAnywhere(GraphBuilder* builder);
+  ~PlacedAnywhere();
+  PlacedAnywhere(const PlacedAnywhere&) = delete;
+
+ private:
+  GraphBuilder* builder_;
+  AttrMap attrs_;
+  std::string device_;
+};
+
 // Infers a node's output shapes, handles and constant from its inputs'.
 Status InferNode(Node* node);
 // Sets what is known of a symbolic value's shape, for this handle of it and for

@@ -98,7 +98,7 @@ class DistributedDataset(_OfReplicas, DistributedDatasetInterface):
         """Whether workers ask each other before each element whether one is left."""
         if self._strategy.extended._rings:
             return not self._is_endless
-        return self._ends_together and tf.executing_eagerly()
+        return self._ends_together
 
     @property
     def cardinality(self):
@@ -381,9 +381,15 @@ def from_function(strategy, dataset_fn, options):
         own = range(worker * local, (worker + 1) * local)
         made = [dataset_fn(InputContext(count, i, count)) for i in own]
         joined = Dataset.zip(tuple(map(_checked, made)))
-        return DistributedDatasetsFromFunction(strategy, joined)
-    dataset = _checked(dataset_fn(InputContext(workers, worker, count)))
-    return _in_turns(strategy, dataset, DistributedDatasetsFromFunction)
+        distributed = DistributedDatasetsFromFunction(strategy, joined)
+    else:
+        dataset = _checked(dataset_fn(InputContext(workers, worker, count)))
+        distributed = _in_turns(strategy, dataset, DistributedDatasetsFromFunction)
+    # Nobody knows whether the function gives all workers as many.
+    if workers > 1 and tf.executing_eagerly():
+        endless = distributed.cardinality == tf.data.INFINITE_CARDINALITY
+        distributed._ends_together = not endless
+    return distributed
 
 
 def _checked(dataset):

@@ -90,6 +90,7 @@ class _ElasticWorkers(Workers):
 class _ElasticExtended(CollectiveAllReduceExtended):
     _Workers = _ElasticWorkers
     _made = 0  # variables
+    _predict_together = None  # a worker may predict on its own
 
     def _create_variable(self, next_creator, **kwargs):
         # Some workers make what others have long had: first values are not sent, states

@@ -38,6 +38,8 @@ _servers = {}  # of this process, by cluster and task
 def tasks_of(resolver):
     """The (job, index) of all tasks that train, in order."""
     spec = resolver.cluster_spec()
+    if "chief" in spec.jobs and spec.num_tasks("chief") > 1:
+        raise ValueError("There must be at most one 'chief' job.")
     return [
         (job, index)
         for job in _TRAINING
@@ -351,6 +353,13 @@ class CollectiveAllReduceExtended(mirrored.MirroredExtended):
     )
     _rings = property(lambda self: self._workers.rings)
     _several = property(lambda self: self._workers.count > 1)
+
+    @property
+    def _predict_together(self):
+        """The workers of which each gets all that models predict; None: they do not."""
+        together = self._several and not self._rings and tf.executing_eagerly()
+        return self._workers if together else None
+
     _task_id = property(lambda self: self._workers.index)
 
     def _in_multi_worker_mode(self):

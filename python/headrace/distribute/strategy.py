@@ -470,7 +470,10 @@ class StrategyExtended:
                 f"Invalid reduction dimension {axis} for input with 0 dimensions."
             )
         sums = [tf.reduce_sum(v, axis=axis) for v in given]
-        counts = [tf.shape(v, out_type=tf.int64)[axis] for v in given]
+        counts = [
+            tf.reduce_prod(tf.gather(tf.shape(v, out_type=tf.int64), axis))
+            for v in given
+        ]
         total = tf.add_n(sums) if len(sums) > 1 else sums[0]
         return total, tf.add_n(counts) if len(counts) > 1 else counts[0]
 

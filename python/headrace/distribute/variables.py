@@ -3,6 +3,8 @@
 import functools
 import weakref
 
+import numpy as np
+
 from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.context import stack, strategies
@@ -294,7 +296,10 @@ class MirroredVariable(DistributedVariable, kinds.Mirrored):
             ]
 
         # The values are read once all copies are written.
-        done = replica.merge_call(write, args=(_tensor_of(value, self.dtype),))
+        # A number or array that all replicas give is no value of each, and has no sum.
+        if isinstance(value, bool) or not isinstance(value, (int, float, np.ndarray)):
+            value = _tensor_of(value, self.dtype)
+        done = replica.merge_call(write, args=(value,))
         if stack.plain_graph() is not None:
             with tf.control_dependencies([getattr(d, "op", d) for d in done]):
                 return copy._read()
@@ -337,8 +342,9 @@ def _reduced(strategy, variable, value):
     if aggregation == _FIRST:
         return values.values_of(value)[0]
     op = ReduceOp.from_variable_aggregation(aggregation)
-    if not values.is_distributed(value):  # all replicas gave one object
-        value = values.PerReplica([value] * len(variable._copies))
+    if values.is_distributed(value):
+        parts = values.values_of(value)
+        value = values.PerReplica([_tensor_of(v, variable.dtype) for v in parts])
     return strategy.extended.reduce_to(op, value, destinations=variable)
 
 

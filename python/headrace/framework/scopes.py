@@ -1,5 +1,6 @@
 """Name scopes and devices of the graph being built."""
 
+import contextlib
 import re
 
 from headrace._load import _headrace, raw
@@ -52,7 +53,8 @@ def control_dependencies(control_inputs):
 
 
 def group(inputs, name):
-    """A NoOp that runs after all the inputs."""
+    """A NoOp that runs after all the inputs: by way of one on each device where these are
+    on several, so that it waits for each device once."""
     graph = stack.current()
     flat = nest.flatten(list(inputs), expand_composites=True)
     for x in flat:
@@ -61,8 +63,25 @@ def group(inputs, name):
                 "'inputs' should be zero or more (nested) Tensors. Received "
                 f"'{x}' with type '{type(x)}'."
             )
-    with graph.control_dependencies([x for x in flat if x is not None]):
-        return op_of_effect("NoOp", name or "group_deps")
+    by_device = {}
+    for x in flat:
+        if x is not None:
+            by_device.setdefault(x.device or "", []).append(x)
+
+    def after(waited_for, device, name):
+        place = graph.device(device) if device else contextlib.nullcontext()
+        with graph.control_dependencies(waited_for), place:
+            return op_of_effect("NoOp", name)
+
+    name = name or "group_deps"
+    if len(by_device) < 2:
+        device, waited_for = next(iter(by_device.items()), ("", []))
+        return after(waited_for, device, name)
+    with graph.name_scope(name) as scope:
+        each = [
+            after(by_device[device], device, "NoOp") for device in sorted(by_device)
+        ]
+    return after(each, "", scope)
 
 
 def op_of_effect(op, name):

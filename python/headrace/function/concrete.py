@@ -48,6 +48,8 @@ class ConcreteFunction(Trackable):
     _any_shapes = None  # the native function for tensors of any shapes
     _has_closures = False  # in the place of captured tensors
     _changed = None  # what is to be told of other captures
+    _apart = None  # the ConcreteFunction that SavedModels have in its place
+    _own_variables = ()
 
     def __init__(self, core, graph, function_type, results, python_name):
         self._core = core

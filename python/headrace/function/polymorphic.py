@@ -372,6 +372,14 @@ class Function(_headrace.FunctionBase, Trackable):
             concrete._of_specs = of_specs
             return concrete
 
+    def _traced_apart(self, concrete):
+        """What a trace would be if it were made now: once, and for no call."""
+        with self._lock:
+            if concrete._apart is None and not concrete._own_variables:
+                types = concrete._function_type.types
+                concrete._apart = self._trace_once(types, tracing.Creation(False))
+        return concrete if concrete._apart is None else concrete._apart
+
     def _concrete_constrained(self, args, kwargs):
         if args or kwargs:
             try:

@@ -293,6 +293,8 @@ class Graph:
                 node.set_container(self._container)
             if by_function:
                 op = self._operation(node)
+                if op.type == "ReadVariableOp":  # is where its variable is
+                    continue
                 device, decided = op.device, self._device_of(op)
                 # Those that are placed with others go where these are.
                 alone = set(op.colocation_groups()) == {b"loc:@" + op.name.encode()}
@@ -399,7 +401,7 @@ class Graph:
     def colocate_with(self, op, ignore_existing=False):
         """Operations made inside are placed where `op` (an operation, tensor or
         variable) is; also with those of contexts around, unless `ignore_existing`.
-        None, with ignore_existing: with nothing."""
+        None, with ignore_existing: with nothing, nor where contexts around say."""
         if op is None and not ignore_existing:
             raise ValueError(
                 "Trying to reset colocation (op is None) but ignore_existing is not "
@@ -413,7 +415,7 @@ class Graph:
                 if group.decode() not in groups:
                     groups.append(group.decode())
         with (
-            self._exactly_at(None if op is None else op.device),
+            self._exactly_at("" if op is None else op.device),
             self._attributes({"_class": sorted(groups) or None}),
         ):
             yield

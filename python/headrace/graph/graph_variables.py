@@ -139,7 +139,7 @@ class GraphVariable(MayBeSlice, variables.ResourceVariable):
                 self._initializer = graph._last_operation()
             cached = self._caching_device
             with graph.name_scope("Read"), where_it_is_read(graph, cached):
-                self._value = self._read()
+                self._value = raw.ReadVariableOp(handle, dtype=dtype)
 
     _caching_device = None
 

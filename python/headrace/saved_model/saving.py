@@ -538,7 +538,9 @@ def _concrete_functions(function):
         return [function]
     if function.input_signature is not None and not function._of_class:
         function.get_concrete_function()
-    return function._list_all_concrete_functions_for_serialization()
+    traces = function._list_all_concrete_functions_for_serialization()
+    found = [signatures_.of_first_copies(function, trace) for trace in traces]
+    return list({id(trace): trace for trace in found}.values())
 
 
 def _aliased(function):

@@ -4,8 +4,8 @@ import collections.abc
 import re
 
 from headrace._load import _headrace
-from headrace.context import stack
-from headrace.framework import nest
+from headrace.context import stack, strategies
+from headrace.framework import nest, variables
 from headrace.framework.type_spec import TensorSpec, TypeSpec, flat_tensor_specs
 from headrace.function import trace_types, tracing
 from headrace.function.concrete import ConcreteFunction
@@ -58,8 +58,20 @@ def concrete_of(function):
     if isinstance(function, ConcreteFunction):
         return function
     if isinstance(function, Function) and function.input_signature is not None:
-        return function.get_concrete_function()
+        return of_first_copies(function, function.get_concrete_function())
     return None
+
+
+def of_first_copies(function, concrete):
+    """A function's trace, or where that uses a strategy's variables one that takes their
+    first copies alone: the only ones that a SavedModel has."""
+    captured = (variables.of_handle(t) for t in concrete.captured_inputs)
+    wholes = (variables.whole_of(v) for v in captured if v is not None)
+    whole = next((v for v in wholes if v is not None), None)
+    if whole is None or isinstance(concrete, RestoredConcreteFunction):
+        return concrete
+    with strategies.entering(strategies.Mode(whole._distribute_strategy, None, 0)):
+        return function._traced_apart(concrete)
 
 
 def canonical(signatures):

@@ -25,6 +25,21 @@ def assigned(variable, value, reshape):
     return graph._last_operation()
 
 
+def _processor_of(device):
+    """The name of the first processor of that device's task, which has its files."""
+    spec = DeviceSpec.from_string(device)
+    return spec.replace(device_type="CPU", device_index=0).to_string()
+
+
+def _on(device):
+    """A context that places a graph's nodes on the device; eagerly, or where that is
+    none, one that does nothing."""
+    graph = stack.current()
+    if graph is None or not device:
+        return contextlib.nullcontext()
+    return graph.device(device)
+
+
 @contextlib.contextmanager
 def apart(graph, scope):
     """Makes nodes of a graph that wait for nothing, under a name scope."""
@@ -53,12 +68,12 @@ class Saveable:
             return self.variable._ref()
         if _headrace.is_eager():
             return self.variable.read_value()
-        value, device = self.variable._graph_element(), self.variable.device
-        if not device:
+        value = self.variable._graph_element()
+        kind = DeviceSpec.from_string(self.variable.device).device_type
+        if kind in (None, "CPU"):
             return value
         # Files are written by a processor, to which the value is brought once.
-        here = DeviceSpec.from_string(device).replace(device_type="CPU", device_index=0)
-        with stack.current().device(here.to_string()):
+        with _on(_processor_of(self.variable.device)):
             return array_ops.identity(value)
 
     def assign(self, value, reshape):
@@ -186,10 +201,11 @@ def save(filename, items, first_format=False):
 
 
 def _by_device(items):
+    """(device, items) of each device that has some, by its name."""
     shards = {}
     for item in items:
         shards.setdefault(item.variable.device or "", []).append(item)
-    return [shards[device] for device in sorted(shards)]
+    return sorted(shards.items())
 
 
 def save_sharded(filename, items, first_format=False):
@@ -203,39 +219,63 @@ def save_sharded(filename, items, first_format=False):
     shards = _by_device(items)
     count = conversion.constant(len(shards), name="num_shards")
     files, saved = [], []
-    for i, shard in enumerate(shards):
-        with graph.device(shard[0].variable.device or None):
+    for i, (device, shard) in enumerate(shards):
+        with _on(_processor_of(device)):
             name = raw.ShardedFilename(base, i, count, name="ShardedFilename")
             files.append(name)
             saved.append(_add_save(name, shard, first_format))
     if first_format:
         with graph.control_dependencies([s.op for s in saved]):
             return raw.ShardedFilespec(base, count)
-    with graph.control_dependencies([s.op for s in saved]):
-        files = array_ops.stack(files)
-        raw.MergeV2Checkpoints(files, filename, delete_old_dirs=True)
-    merged = graph._last_operation()
-    with graph.control_dependencies([merged]):
-        return array_ops.identity(filename)
+    last = _processor_of(shards[-1][0])
+    with _on(last), graph.control_dependencies([s.op for s in saved]):
+        name = graph.unique_name("MergeV2Checkpoints", mark_as_used=False)
+        files = array_ops.stack(files, name=f"{name}/checkpoint_prefixes/")
+        raw.MergeV2Checkpoints(files, filename, delete_old_dirs=True, name=f"{name}/")
+        merged = graph._last_operation()
+        with graph.control_dependencies([merged]):
+            return array_ops.identity(filename)
+
+
+def restore_sharded(filename, items, sequentially, reshape):
+    """Has each device read and assign what it has; the operation that stands for it."""
+    done = []
+    for device, shard in _by_device(item for item in items if item.restored):
+        with _on(device):
+            restored = _restored(filename, shard, sequentially, reshape)
+            done.append(execution.group(*restored, name="restore_shard"))
+    return execution.group(*done, name="restore_all")
 
 
 def restore(filename, items, sequentially, reshape):
     """Reads and assigns all; the operation that stands for it."""
     items = [item for item in items if item.restored]
-    if not sequentially:
-        done = _restore_together(filename, items, reshape)
-    else:
-        done = []
-        for item in items:
-            with execution.control_dependencies(done[-1:]):
-                done += _restore_together(filename, [item], reshape)
+    done = _restored(filename, items, sequentially, reshape)
     return execution.group(*done, name="restore_all")
 
 
+def _restored(filename, items, sequentially, reshape):
+    """The operations that assign what is read."""
+    if not sequentially:
+        return _restore_together(filename, items, reshape)
+    done = []
+    for item in items:
+        with execution.control_dependencies(done[-1:]):
+            done += _restore_together(filename, [item], reshape)
+    return done
+
+
 def _restore_together(filename, items, reshape):
-    name, *told = _called(items, "RestoreV2")
-    values = raw.RestoreV2(filename, *told, dtypes=[s.dtype for s in items], name=name)
-    return [item.assign(value, reshape) for item, value in zip(items, values)]
+    with _on("/device:CPU:0"):
+        name, *told = _called(items, "RestoreV2")
+        values = raw.RestoreV2(
+            filename, *told, dtypes=[s.dtype for s in items], name=name
+        )
+    done = []
+    for item, value in zip(items, values):
+        with _on(item.variable.device):
+            done.append(item.assign(value, reshape))
+    return done
 
 
 def step_value(step, session):

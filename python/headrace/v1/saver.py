@@ -101,7 +101,10 @@ class Saver:
             filename = placeholder_with_default(filename, shape=(), name="Const")
             add = saver_graph.save_sharded if self._sharded else saver_graph.save
             saved = add(filename, saveables, self._version == _V1)
-            restored = saver_graph.restore(
+            restore = (
+                saver_graph.restore_sharded if self._sharded else saver_graph.restore
+            )
+            restored = restore(
                 filename, saveables, self._restore_sequentially, self._reshape
             )
         return protos.SaverDef(

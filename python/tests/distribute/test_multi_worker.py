@@ -69,6 +69,11 @@ def test_keras_fits(count, tmp_path, monkeypatch):
         np.testing.assert_allclose(found["history"][name], want, rtol=1e-5)
     evaluated = model.evaluate(x, y, batch_size=6, verbose=0)
     np.testing.assert_allclose(found["evaluated"], evaluated, rtol=1e-5)
+    # All have all rows, in their order.
+    np.testing.assert_allclose(
+        found["predicted"], model.predict(x, batch_size=5, verbose=0), atol=1e-5
+    )
+    np.testing.assert_allclose(found["one"], model.predict_on_batch(x[:1]), atol=1e-5)
     assert all(np.isfinite(w).all() for w in found["uneven"])
     # One of the workers wrote, and what a single process reads.
     names = [f"epoch{e}.index" for e in (1, 2, 3)]
@@ -87,6 +92,16 @@ def test_workers_read_files_of_their_own(tmp_path, monkeypatch):
     # A global batch of four is two rows a worker; who has less gets empty ones.
     assert found[0] == [["00", "01"], ["02", "03"], ["20", "21"], ["22", "23"]]
     assert found[1] == [["10", "11"], ["12", "13"], [], []]
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_datasets_of_a_function_end_together(count):
+    totals = [2, 5, 4] if count == 2 else [3, 10, 13, 13]
+    for got in run("uneven", count):
+        assert got["eager"] == totals, got
+        assert got["loop"] == got["iterator"] == [sum(totals), len(totals)], got
+        assert got["next"] == totals[:3] and not got["endless"], got
+        assert got["end"] == "OutOfRangeError", got
 
 
 # One that is stopped keeps its connections.
@@ -131,6 +146,11 @@ def test_who_is_no_worker():
         of(())
     with pytest.raises(ValueError, match="none of the workers"):
         of(("", "ps", 0))
+    chiefs = tf.train.ClusterSpec({"chief": ["127.0.0.1:1", "127.0.0.1:2"]})
+    with pytest.raises(ValueError, match="There must be at most one 'chief' job."):
+        tf.distribute.MultiWorkerMirroredStrategy(
+            tf.distribute.cluster_resolver.SimpleClusterResolver(chiefs, "", "chief", 0)
+        )
 
 
 @pytest.mark.skipif(os.path.exists("/dev/nvidiactl"), reason="there is a GPU")

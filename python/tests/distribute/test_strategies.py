@@ -374,12 +374,39 @@ def test_variables_as_tensors(strategy):
     assert numbers(v) == [[6.0, 2.0]] * 2
     with strategy.scope():
         total = tf.Variable([1.0, 2.0], aggregation=Aggregation.SUM)
-    strategy.run(lambda: total.scatter_add(scattered))
+    strategy.run(
+        lambda: total.scatter_add(
+            tf.IndexedSlices(tf.constant([5.0]), tf.constant([0]))
+        )
+    )
     assert numbers(total) == [[11.0, 2.0]] * 2
     with pytest.raises(
         NotImplementedError, match="scatter_max is only supported for mirr"
     ):
         strategy.run(lambda: total.scatter_max(scattered))
+
+
+def test_one_value_of_all_replicas_has_no_sum(strategy):
+    kinds = {"SUM": Aggregation.SUM, "MEAN": Aggregation.MEAN}
+    with strategy.scope():
+        made = {k: tf.Variable([1.0], aggregation=a) for k, a in kinds.items()}
+    total, mean = made["SUM"], made["MEAN"]
+    same = [tf.constant([2.0]), np.array([2.0], np.float32)]
+    same += [tf.IndexedSlices(tf.constant([2.0]), tf.constant([0]))]
+    for value in same:
+        add = "scatter_add" if isinstance(value, tf.IndexedSlices) else "assign_add"
+        with pytest.raises(ValueError, match="A non-DistributedValues value"):
+            strategy.run(lambda: getattr(total, add)(value))
+        strategy.run(lambda: getattr(mean, add)(value))
+    assert numbers(total) == [[1.0]] * 2 and numbers(mean) == [[7.0]] * 2
+    with strategy.scope():
+        scalar = tf.Variable(1.0, aggregation=Aggregation.SUM)
+    with pytest.raises(ValueError, match="value 3.0 cannot be reduced"):
+        strategy.run(lambda: scalar.assign(3.0))
+    strategy.run(lambda: scalar.assign(tf.constant(3.0)))
+    assert numbers(scalar) == [6.0] * 2
+    means = strategy.reduce("MEAN", strategy.run(lambda: tf.ones([2, 3])), axis=(0, 1))
+    assert means.numpy() == 1.0
 
 
 def test_variables_made_by_replicas(strategy):

@@ -166,6 +166,8 @@ def fit(worker):
         "weights": [w.tolist() for w in made.get_weights()],
         "history": history.history,
         "evaluated": made.evaluate(x, y, batch_size=6, verbose=0),
+        "predicted": made.predict(x, batch_size=5, verbose=0).tolist(),
+        "one": made.predict_on_batch(x[:1]).tolist(),
     }
     batches = tf.data.Dataset.from_tensor_slices((x, y)).batch(6)
     again = made.evaluate(strategy.experimental_distribute_dataset(batches), verbose=0)
@@ -182,6 +184,45 @@ def files(worker):
     dataset = tf.data.TextLineDataset(tf.data.Dataset.from_tensor_slices(names))
     read = strategy.experimental_distribute_dataset(dataset.batch(4))
     return [[line.decode() for line in batch.numpy()] for batch in read]
+
+
+def uneven(worker):
+    """Sums over datasets that a function makes, of which worker 1 has more."""
+    strategy = strategy_of()
+
+    def dataset():
+        return strategy.distribute_datasets_from_function(
+            lambda c: tf.data.Dataset.range(2 + 3 * c.input_pipeline_id).batch(2)
+        )
+
+    def total(batch):
+        replica = tf.distribute.get_replica_context()
+        return replica.all_reduce("SUM", tf.reduce_sum(batch))
+
+    @tf.function
+    def all_of(batches):
+        found, turns = tf.constant(0, tf.int64), 0
+        for batch in batches:
+            found += strategy.run(total, (batch,))
+            turns += 1
+        return found, turns
+
+    @tf.function
+    def one_of(batches):
+        return strategy.run(total, (next(batches),))
+
+    batches = iter(dataset())
+    endless = strategy.distribute_datasets_from_function(
+        lambda c: tf.data.Dataset.from_tensors([1]).repeat()
+    )
+    return {
+        "eager": [int(strategy.run(total, (b,))) for b in dataset()],
+        "loop": [int(x) for x in all_of(dataset())],
+        "iterator": [int(x) for x in all_of(iter(dataset()))],
+        "next": [int(one_of(batches)) for _ in range(3)],
+        "end": _error(lambda: one_of(batches))["class"],
+        "endless": bool(endless._ends_together),
+    }
 
 
 def _error(action):

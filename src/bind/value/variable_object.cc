@@ -10,6 +10,7 @@
 #include "bind/value/dtype_object.h"
 #include "bind/value/emit_op.h"
 #include "bind/value/tensor_object.h"
+#include "graph/builder.h"
 #include "op/emitter.h"
 #include "op/resource.h"
 
@@ -344,6 +345,13 @@ bool ReadVariable(PyObject* variable, Value* out) {
   if (op == nullptr) return false;
   ValueList outputs;
   Value inputs[] = {CastTo(variable)->handle};
+  // In a session's graph it is read where the variable lies, which may be on
+  // another device than what reads it.
+  GraphBuilder* builder = inputs[0].is_symbolic()
+                              ? dynamic_cast<GraphBuilder*>(CurrentEmitter())
+                              : nullptr;
+  const PlacedAnywhere placed(builder && !builder->is_function() ? builder
+                                                                 : nullptr);
   // Its name follows the scope, as upstream's does.
   if (!EmitResolved(*op, inputs, &outputs, Py_None)) return false;
   *out = std::move(outputs[0]);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
@@ -125,6 +126,27 @@ StatusOr<PartitionRequest> Named(const Graph& graph,
   return request;
 }
 
+// The name of a value that `wanted` is computed from and that is still to be
+// fed, "" where there is none. `fed`: which of the feeds have been fed.
+std::string StillToBeFed(const Edge& wanted, absl::Span<const Edge> feeds,
+                         const std::vector<bool>& fed) {
+  HashSet<const Node*> seen;
+  std::vector<Edge> open = {wanted};
+  while (!open.empty()) {
+    const Edge e = open.back();
+    open.pop_back();
+    const auto feed = std::find(feeds.begin(), feeds.end(), e);
+    if (feed != feeds.end()) {
+      if (fed[feed - feeds.begin()]) continue;
+      return absl::StrCat(e.node->name(), ":", e.index);
+    }
+    if (!seen.insert(e.node).second) continue;
+    open.insert(open.end(), e.node->inputs().begin(), e.node->inputs().end());
+    for (Node* c : e.node->control_inputs()) open.push_back({c, 0});
+  }
+  return "";
+}
+
 // In a cluster of a session's own a task may have another name: that of the
 // address at which the client found it.
 void NameTaskAt(StringView target, tensorflow::ServerDef* def) {
@@ -144,10 +166,13 @@ struct MasterSession::PartialRun {
   std::shared_ptr<const Plan> plan;
   int64_t step = 0;
   std::vector<std::string> feeds, fetches;  // as planned
+  std::shared_ptr<Graph> graph;             // of these:
+  std::vector<Edge> fed_edges, fetched_edges;
   Mutex mutex;
   bool begun ABSL_GUARDED_BY(mutex) = false;
-  HashSet<std::string> fed ABSL_GUARDED_BY(mutex);
-  HashSet<std::string> fetched ABSL_GUARDED_BY(mutex);
+  // Of each one planned, whether that has been done.
+  std::vector<bool> fed ABSL_GUARDED_BY(mutex);
+  std::vector<bool> fetched ABSL_GUARDED_BY(mutex);
 };
 
 StatusOr<std::shared_ptr<MasterSession>> MasterSession::Make(
@@ -445,6 +470,15 @@ StatusOr<std::string> MasterSession::SetUpPartialRun(StepRequest request) {
   run->feeds = FeedNames(request);
   run->fetches = request.fetches;
   MutexLock lock(mutex_);
+  run->graph = graph_;
+  HR_ASSIGN_OR_RETURN(PartitionRequest named, Named(*graph_, def_, request));
+  run->fed_edges = std::move(named.feeds);
+  run->fetched_edges = std::move(named.fetches);
+  {
+    MutexLock its(run->mutex);
+    run->fed.resize(run->feeds.size());
+    run->fetched.resize(run->fetches.size());
+  }
   std::string name = absl::StrCat("partial_run_", next_++);
   partial_runs_[name] = std::move(run);
   return name;
@@ -467,34 +501,51 @@ Status MasterSession::RunPart(const std::string& name, StepRequest request,
   }
   const StopScope closing(&closing_);
   MutexLock lock(run->mutex);
+  // What is refused leaves the run as it was.
+  std::vector<bool> fed = run->fed, taken = run->fetched;
   std::map<int, Tensor> feeds;  // by number in the plan
   for (auto& [feed, tensor] : request.feeds) {
     const auto at = std::find(run->feeds.begin(), run->feeds.end(), feed);
+    const auto i = at - run->feeds.begin();
     if (at == run->feeds.end()) {
       return InvalidArgument("The feed ", feed,
                              " was not specified in partial_run_setup.");
     }
-    if (!run->fed.insert(feed).second) {
+    if (fed[i]) {
       return InvalidArgument("The feed ", feed, " has already been fed.");
     }
-    feeds[static_cast<int>(at - run->feeds.begin())] = std::move(tensor);
+    fed[i] = true;
+    feeds[static_cast<int>(i)] = std::move(tensor);
   }
   std::vector<Tensor> results(request.fetches.size());
   std::map<int, Tensor*> fetches;
-  for (size_t i = 0; i < request.fetches.size(); ++i) {
-    const std::string& fetch = request.fetches[i];
+  for (size_t r = 0; r < request.fetches.size(); ++r) {
+    const std::string& fetch = request.fetches[r];
     const auto at = std::find(run->fetches.begin(), run->fetches.end(), fetch);
+    const auto i = at - run->fetches.begin();
     if (at == run->fetches.end()) {
       return InvalidArgument("The fetch ", fetch,
                              " was not specified in partial_run_setup.");
     }
-    if (!run->fetched.insert(fetch).second) {
+    if (taken[i]) {
       return InvalidArgument("The fetch ", fetch, " has already been fetched.");
     }
-    fetches[static_cast<int>(at - run->fetches.begin())] = &results[i];
+    // It would wait for ever.
+    const std::string missing =
+        StillToBeFed(run->fetched_edges[i], run->fed_edges, fed);
+    if (!missing.empty()) {
+      return InvalidArgument("Fetch ", fetch,
+                             " can't be computed from the feeds that have been "
+                             "fed so far: ",
+                             missing, " is not known.");
+    }
+    taken[i] = true;
+    fetches[static_cast<int>(i)] = &results[r];
   }
-  const bool last = run->fed.size() == run->feeds.size() &&
-                    run->fetched.size() == run->fetches.size();
+  run->fed = std::move(fed);
+  run->fetched = std::move(taken);
+  const bool last = absl::c_all_of(run->fed, [](bool b) { return b; }) &&
+                    absl::c_all_of(run->fetched, [](bool b) { return b; });
   Step step(*worker_, handle_, run->step);
   step.is_partial = true;
   step.is_last = last;

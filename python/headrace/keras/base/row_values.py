@@ -146,6 +146,26 @@ def joined(results):
     return tf.nest.pack_sequence_as(results[0], [_in_line(c) for c in leaves])
 
 
+def joined_of_all(strategy, results):
+    """The same of what all workers of a strategy that predict together gave: batch by
+    batch, each in the order of workers. Sparse and ragged ones are each worker's own."""
+    own = joined(results)
+    workers = getattr(getattr(strategy, "extended", None), "_predict_together", None)
+    leaves = tf.nest.flatten(own)
+    if workers is None or not all(isinstance(x, np.ndarray) for x in leaves):
+        return own
+
+    def of_all(array):
+        return workers.rows(tf.convert_to_tensor(array)).numpy()
+
+    batches = [len(fetched(tf.nest.flatten(r)[0])) for r in results]
+    steps, sizes = of_all(np.array([len(batches)])), of_all(np.array(batches))
+    # Rows come worker by worker; their batches are sorted by the step.
+    step = np.concatenate([np.arange(n) for n in steps])
+    order = np.argsort(np.repeat(step, sizes), kind="stable")
+    return tf.nest.pack_sequence_as(own, [of_all(x)[order] for x in leaves])
+
+
 def _in_line(batches):
     """Batches of one output, one behind the other."""
     if isinstance(batches[0], tf.SparseTensor):

@@ -682,7 +682,7 @@ class Trainer(GraphNames):
         if not results:
             raise _no_batches("predict")
         callbacks.on_predict_end()
-        return row_values.joined(results)
+        return row_values.joined_of_all(self._keras.strategy, results)
 
     # --- one batch ---
 
@@ -742,9 +742,8 @@ class Trainer(GraphNames):
     def predict_on_batch(self, x):
         """The outputs of one batch as NumPy arrays, in the model's structure."""
         self._check_mode("predict_on_batch")
-        return tf.nest.map_structure(
-            row_values.fetched, self._running("predict")(self._data.batch(x))
-        )
+        found = self._running("predict")(self._data.batch(x))
+        return row_values.joined_of_all(self._keras.strategy, [found])
 
 
 def _warn_of_older_name(name, new):

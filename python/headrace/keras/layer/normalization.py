@@ -122,7 +122,7 @@ class BatchNormalization(Weighted, Layer):
             mean, variance = (v._read() for v in averages)
         else:
             found = self._moments(inputs, others, len(axes) > 1, mask)
-            self._update(*found, training)
+            self._update(inputs, *found, training)
             mean, variance = (
                 choose(training, lambda m=m: m, lambda v=v: v._read())
                 for m, v in zip(found, averages)
@@ -147,7 +147,11 @@ class BatchNormalization(Weighted, Layer):
         if self.synchronized:
             return self._moments_of_all(inputs, axes, keepdims, mask)
         if mask is None:
-            return tf.nn.moments(inputs, axes, keepdims=keepdims)
+            found = tf.nn.moments(inputs, axes, keepdims=keepdims)
+            some = _has_rows(inputs)
+            if some is None:
+                return found
+            return [tf.where(some, x, tf.zeros_like(x)) for x in found]
         shown = _shown(mask, inputs)
         count = tf.reduce_sum(shown * tf.ones_like(inputs), axes, keepdims=True)
         mean = tf.reduce_sum(inputs * shown, axes, keepdims=True) / count
@@ -170,14 +174,18 @@ class BatchNormalization(Weighted, Layer):
         mean = total / count
         return mean, squares / count - tf.square(mean)
 
-    def _update(self, mean, variance, training):
-        """Moves the running averages: not at all where a graph does not train."""
+    def _update(self, inputs, mean, variance, training):
+        """Moves the running averages: not at all where a graph does not train, nor in a
+        replica that has no rows."""
         rate = 1.0 - self.momentum
+        some = None if self.synchronized else _has_rows(inputs)
         averages = (self.moving_mean, self.moving_variance)
         for average, value in zip(averages, (mean, variance)):
             change = (average._read() - value) * rate
             if is_tensor(training):
                 change = tf.where(training, change, tf.zeros_like(change))
+            if some is not None:
+                change = tf.where(some, change, tf.zeros_like(change))
             self.add_update(average.assign_sub(change, read_value=False))
 
     def _call_fused(self, inputs, training):
@@ -198,7 +206,7 @@ class BatchNormalization(Weighted, Layer):
 
         out, mean, variance = choose(training, lambda: run(True), lambda: run(False))
         if training is not False:
-            self._update(mean, variance, training)
+            self._update(inputs, mean, variance, training)
         return tf.ensure_shape(out, inputs.shape) if is_tensor(training) else out
 
 
@@ -213,6 +221,15 @@ class SyncBatchNormalization(BatchNormalization):
 
     def _begin(self):
         self.synchronized = True
+
+
+def _has_rows(inputs):
+    """Whether a replica's batch has rows: at the end of the data there may be fewer than
+    replicas. None where it has for sure."""
+    replica = strategies.replica()
+    if replica is None or replica.num_replicas_in_sync == 1 or inputs.shape[0]:
+        return None
+    return tf.size(inputs) > 0
 
 
 def _shown(mask, inputs):
