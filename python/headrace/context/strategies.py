@@ -72,6 +72,11 @@ def replica():
     return None if found is None else found.replica
 
 
+# The copy that is meant while a function is traced for a SavedModel, which has one of each
+# variable.
+SAVED = -1
+
+
 def copy_of(its_strategy):
     """Which copy of a strategy's variables is meant here, or None for all of them."""
     found = mode()

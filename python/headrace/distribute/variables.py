@@ -64,6 +64,8 @@ class DistributedVariable(ResourceVariable, kinds.DistributedValues):
     def _get(self):
         """The copy that is meant here, else the first one."""
         which = self._which()
+        if which == strategies.SAVED:
+            return self._file_variable()
         return self._copies[0 if which is None else which]
 
     # --- what all copies have alike ---
@@ -162,7 +164,7 @@ class DistributedVariable(ResourceVariable, kinds.DistributedValues):
         which = self._which()
         if which is None:
             return self._write_all(method, value, kwargs)
-        copy = self._copies[which]
+        copy = self._get()
         if strategies.replica() is None:
             return getattr(copy, method)(values.select(which, value), **kwargs)
         return self._write_in_replica(copy, method, value, kwargs)
@@ -226,7 +228,15 @@ class DistributedVariable(ResourceVariable, kinds.DistributedValues):
         return self._primary.value()
 
     def _saved_variable(self):
-        """The plain variable that SavedModels have in its place."""
+        """The plain variable that SavedModels have in its place, with the value now."""
+        return self._file_variable()
+
+    def _mode_of_files(self):
+        """The Mode in which functions are traced for SavedModels."""
+        return strategies.Mode(self._distribute_strategy, None, strategies.SAVED)
+
+    def _file_variable(self):
+        """The same, with any value."""
         return self._primary
 
     def _restore_from_tensors(self, restored_tensors):
@@ -352,6 +362,8 @@ class SyncOnReadVariable(DistributedVariable):
     """A variable whose copies differ: each replica writes its own, and elsewhere it is
     what they are together."""
 
+    _kept_for_saving = None
+
     def _read(self):
         alone = self._distribute_strategy.num_replicas_in_sync == 1
         if self._which() is not None or alone:
@@ -374,11 +386,22 @@ class SyncOnReadVariable(DistributedVariable):
         return self._together()
 
     def _saved_variable(self):
+        value = self._together()
         if self._aggregation in (_MEAN, _FIRST):
-            self.assign(self._together())  # then each copy is what they are together
+            self.assign(value)  # then each copy is what they are together
+        else:
+            self._file_variable().assign(value)
+        return self._file_variable()
+
+    def _file_variable(self):
+        if self._aggregation in (_MEAN, _FIRST):
             return self._primary
-        name, value = self._shared_name, self._together()
-        self._kept_for_saving = ResourceVariable(value, trainable=False, name=name)
+        if self._kept_for_saving is None:
+            with tf.init_scope():
+                value = tf.zeros(self.shape, self.dtype)
+                self._kept_for_saving = ResourceVariable(
+                    value, trainable=False, name=self._shared_name
+                )
         return self._kept_for_saving
 
     def _restored(self, value):

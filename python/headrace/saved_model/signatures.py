@@ -70,7 +70,7 @@ def of_first_copies(function, concrete):
     whole = next((v for v in wholes if v is not None), None)
     if whole is None or isinstance(concrete, RestoredConcreteFunction):
         return concrete
-    with strategies.entering(strategies.Mode(whole._distribute_strategy, None, 0)):
+    with strategies.entering(whole._mode_of_files()):
         return function._traced_apart(concrete)
 
 

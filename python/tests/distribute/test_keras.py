@@ -306,3 +306,17 @@ def test_backups_leave_the_rest_of_their_folder(tmp_path):
     backup = keras.callbacks.BackupAndRestore(str(tmp_path))
     made.fit(X, Y, epochs=2, verbose=0, callbacks=[backup])
     assert [p.name for p in tmp_path.iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize(("rows", "batch"), [(22, 6), (4, 3)])
+def test_a_replica_without_rows(rows, batch):
+    """The last batch has fewer rows than there are replicas. TensorFlow's numbers."""
+    strategy = distribute.MirroredStrategy(["CPU:0", "CPU:1", "CPU:2"])
+    with strategy.scope():
+        made = model(keras.optimizers.SGD(0.01), batch_norm=True)
+        made.layers[1].momentum = 0.5
+    made.fit(X[:rows], Y[:rows], batch_size=batch, epochs=2, shuffle=False, verbose=0)
+    assert all(np.isfinite(w).all() for w in made.get_weights())
+    if rows == 4:  # a row a replica has no variance: halved by each batch with rows
+        variance = made.layers[1].moving_variance.numpy()
+        np.testing.assert_allclose(variance, (1 / 16 + 1 / 4 + 1 / 4) / 3, rtol=1e-5)

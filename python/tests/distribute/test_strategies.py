@@ -759,3 +759,41 @@ def test_late_values_of_an_optimizer_in_a_trace(tmp_path):
     step()
     step()
     np.testing.assert_array_equal(v.numpy(), wanted)
+
+
+class _Saved(tf.Module):
+    def __init__(self):
+        self.changed = tf.Variable(1.0)
+        self.kept = [
+            tf.Variable(
+                0.0,
+                trainable=False,
+                synchronization=tf.VariableSynchronization.ON_READ,
+                aggregation=kind,
+            )
+            for kind in (Aggregation.SUM, Aggregation.MEAN)
+        ]
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
+    def call(self, x):
+        self.changed.assign_add(1.0)
+        return self.changed * x, [v.read_value() for v in self.kept]
+
+
+def test_saved_functions_take_one_copy(strategy, tmp_path):
+    def saved_and_called():
+        tf.saved_model.save(made, str(tmp_path))
+        changed, kept = tf.saved_model.load(str(tmp_path)).call(tf.constant(3.0))
+        return changed.numpy(), [k.numpy() for k in kept]
+
+    with strategy.scope():
+        made = _Saved()
+    for v in made.kept:
+        strategy.run(lambda v=v: v.assign_add(number() + 2.0))
+    assert saved_and_called() == (6.0, [5.0, 2.5])
+    # The program goes on with its own.
+    assert numbers(made.kept[0]) == [2.0, 3.0]
+    assert made.call(tf.constant(3.0))[0].numpy() == 6.0
+    for v in made.kept:
+        v.assign(8.0)
+    assert saved_and_called() == (9.0, [8.0, 8.0])

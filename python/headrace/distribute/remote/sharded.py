@@ -44,6 +44,9 @@ class ShardedVariable(Trackable):
         return tf.convert_to_tensor(self).numpy()
 
     def __tf_tensor__(self, dtype=None, name=None):
+        return self._read()
+
+    def _read(self):
         return tf.concat([v.value() for v in self._parts], 0)
 
     def __array__(self, dtype=None, copy=None):

@@ -5,7 +5,7 @@ import os
 import numpy as np
 
 from headrace._load import _headrace, raw
-from headrace.context import stack
+from headrace.context import stack, strategies
 from headrace.context.properties import read_only
 from headrace.framework import conversion, dtypes
 from headrace.framework.name_scopes import composite
@@ -110,6 +110,7 @@ class Generator(AutoTrackable):
                 state, dtype=dtypes.int64, trainable=False, name="StateVar"
             )
         self._state_var = state
+        self._of_strategy = strategies.strategy() is not None
 
     @classmethod
     def from_state(cls, state, alg):
@@ -182,11 +183,13 @@ class Generator(AutoTrackable):
 
     def skip(self, delta):
         """Moves on as if `delta` numbers (a scalar) had been drawn; the old state."""
-        return raw.RngReadAndSkip(
-            self._state_var.handle,
-            conversion.to_tensor(self._alg, dtypes.int32),
-            math_ops.cast(_as_int64(delta), dtypes.uint64),
-        )
+        alg = conversion.to_tensor(self._alg, dtypes.int32)
+        delta = math_ops.cast(_as_int64(delta), dtypes.uint64)
+        copies = getattr(self._state_var, "_copies", ())
+        if len(copies) < 2 or self._state_var._which() is not None:
+            return raw.RngReadAndSkip(self._state_var.handle, alg, delta)
+        # Outside of replicas all copies move on alike.
+        return [raw.RngReadAndSkip(v.handle, alg, delta) for v in copies][0]
 
     def _prepare(self, shape):
         """(key, counter) for a draw of that shape, and moves on."""
@@ -197,9 +200,22 @@ class Generator(AutoTrackable):
         size = _counter_size(self._alg)
         old = self.skip(count)
         as_uint = _headrace.raw_op("Bitcast")
-        return (
-            as_uint(input=old[size : size + 1], type=dtypes.uint64),
-            as_uint(input=old[:size], type=dtypes.uint64),
+        key = as_uint(input=old[size : size + 1], type=dtypes.uint64)
+        return self._key_of_replica(key), as_uint(input=old[:size], type=dtypes.uint64)
+
+    def _key_of_replica(self, key):
+        """The key, or of a generator that a strategy has one that each replica makes of
+        it and its own number, so that replicas draw different numbers."""
+        replica = strategies.replica()
+        if replica is None or not self._of_strategy:
+            return key
+        number = math_ops.cast(replica.replica_id_in_sync_group, dtypes.uint64)
+        return _headrace.raw_op("StatelessRandomUniformFullIntV2")(
+            shape=[1],
+            key=key,
+            counter=array_ops.stack([number, array_ops.zeros_like(number)]),
+            alg=conversion.to_tensor(self._alg, dtypes.int32),
+            dtype=dtypes.uint64,
         )
 
     def _draw(self, op, shape, dtype=None, name=None, **bounds):
