@@ -9,7 +9,7 @@ import operator
 
 import numpy as np
 
-from headrace._load import _headrace, raw
+from headrace._load import _headrace
 from headrace.context import late
 from headrace.elements import nest
 from headrace.framework import conversion, dtypes, tensor_shape, type_spec
