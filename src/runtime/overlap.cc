@@ -318,11 +318,18 @@ bool EndsSoon(const Program& p) {
 }
 
 bool MayPause(const Program& p) {
+  // What walks over a dataset may take any time.
+  const auto is_variant = [&](ValueId v) {
+    return p.values[v].dtype == DType::kVariant;
+  };
   double ns = 0;
   for (const Call& call : p.calls) {
     const OpDef& def = call.op->def();
     if (def.Has(kMayWait) ? !def.Has(kMayBeTried)
                           : CallsFunctions(def) || ReachesOut(def)) {
+      return false;
+    }
+    if (std::any_of(call.inputs.begin(), call.inputs.end(), is_variant)) {
       return false;
     }
     const std::optional<double> time = KnownTime(p, call);
