@@ -83,6 +83,11 @@ def copy_of(its_strategy):
     return found.copy if found is not None and found.strategy is its_strategy else None
 
 
+def is_saving(its_strategy):
+    """Whether a function that uses a strategy's variables is traced for a SavedModel."""
+    return its_strategy is not None and copy_of(its_strategy) == SAVED
+
+
 def in_ring(of=None):
     """Whether workers of a strategy, by default the one in force, meet in TensorFlow's
     order, as some of them may be TensorFlow's."""

@@ -245,10 +245,11 @@ class _Saver:
 
     def _add(self, obj):
         w = self._writer
+        # A strategy's variable is saved as one of its copies, one in parts as a whole.
+        if hasattr(obj, "_saved_variable"):
+            return self._add_variable(obj._saved_variable())
         if isinstance(obj, _headrace.VariableBase):
-            # A strategy's variable is saved as one of its copies.
-            whole = hasattr(obj, "_saved_variable")
-            return self._add_variable(obj._saved_variable() if whole else obj)
+            return self._add_variable(obj)
         if getattr(obj, "_should_act_as_resource_variable", False):
             return self._add_variable(_stood_for(obj, self._options))
         if isinstance(obj, Function):

@@ -1,8 +1,10 @@
 """ShardedVariable: a variable in parts along its first dimension."""
 
 import operator
+import weakref
 
 from headrace import _api as tf
+from headrace.context import strategies
 from headrace.context.properties import read_only
 from headrace.framework import type_spec
 from headrace.framework.trackable import Trackable
@@ -11,6 +13,9 @@ _BAD_PARTS = (
     "variable_partitioner must return a list/tuple whose elements are 1 besides the first "
     "element (non-zero), got: {}"
 )
+
+
+_NOTHING = lambda: None
 
 
 class ShardedVariable(Trackable):
@@ -26,10 +31,24 @@ class ShardedVariable(Trackable):
     is_sharded_variable = True
 
     def __init__(self, parts, name="ShardedVariable"):
-        self._parts, self._name = list(parts), name
+        self._all_parts, self._name = list(parts), name
         first = self._parts[0].shape.as_list()
-        self._sizes = [v.shape[0] for v in self._parts]
         self._shape = tf.TensorShape([sum(self._sizes), *first[1:]])
+        self._file_variable = None
+        for part in self._all_parts:
+            if getattr(part, "_part_of", _NOTHING)() is None:
+                part._part_of = weakref.ref(self)
+
+    @property
+    def _parts(self):
+        # SavedModels have one variable, of the whole.
+        if strategies.is_saving(
+            getattr(self._all_parts[0], "_distribute_strategy", None)
+        ):
+            return [self._of_files()]
+        return self._all_parts
+
+    _sizes = property(lambda self: [v.shape[0] for v in self._parts])
 
     variables = property(lambda self: list(self._parts), doc="A list of the parts.")
     name = read_only("_name", "The name, without a number behind it.")
@@ -159,6 +178,27 @@ class ShardedVariable(Trackable):
 
     def _restore_from_tensors(self, restored_tensors):
         return self.assign(restored_tensors["VARIABLE_VALUE"])
+
+    # --- saved models ---
+
+    def _of_files(self):
+        """The one variable, of this process, that stands for all parts."""
+        if self._file_variable is None:
+            with (
+                tf.init_scope(),
+                strategies.entering(strategies.Mode(None, is_default=True)),
+            ):
+                self._file_variable = tf.Variable(
+                    tf.convert_to_tensor(self),
+                    trainable=self._all_parts[0].trainable,
+                    name=self._name,
+                )
+        return self._file_variable
+
+    def _saved_variable(self):
+        """The same, with the whole value."""
+        self._of_files().assign(tf.convert_to_tensor(self))
+        return self._file_variable
 
     # --- a composite of variables ---
 

@@ -18,9 +18,15 @@ def children_of(model):
     return {
         "__call__": _call_of(model, specs),
         "_default_save_signature": _signature_of(model, specs),
-        "variables": ListWrapper(model.variables),
-        "trainable_variables": ListWrapper(model.trainable_variables),
+        "variables": _wholes(model.variables),
+        "trainable_variables": _wholes(model.trainable_variables),
     }
+
+
+def _wholes(variables):
+    """A list of variables, with the whole of those in parts in the place of these."""
+    wholes = [getattr(v, "_part_of", lambda: None)() or v for v in variables]
+    return ListWrapper({id(v): v for v in wholes}.values())
 
 
 def specs_of(model):

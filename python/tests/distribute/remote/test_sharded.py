@@ -157,3 +157,46 @@ def test_checkpoints(w, tmp_path):
     path = tf.train.Checkpoint(w=plain).save(str(tmp_path / "d"))
     checkpoint.restore(path)
     assert w.numpy().tolist() == (WHOLE * 2).tolist()
+
+
+def test_saved_models_have_one_variable(sharding, w, tmp_path):
+    """As TensorFlow's: also of values that changed since it was saved before, and saved
+    within the scope."""
+    module = tf.Module()
+    module.w, one = w, tf.TensorSpec([None], tf.int32)
+    module.rows = tf.function(
+        lambda i: tf.nn.embedding_lookup(module.w, i), input_signature=[one]
+    )
+    module.whole = tf.function(lambda: tf.convert_to_tensor(module.w) * 2.0, [])
+    before = w.numpy()
+    with sharding.scope():
+        tf.saved_model.save(module, tmp_path / "first")
+    w.assign_add(tf.ones_like(before))
+    tf.saved_model.save(module, tmp_path / "second")
+    for folder, want in (("first", before), ("second", before + 1)):
+        loaded = tf.saved_model.load(tmp_path / folder)
+        assert loaded.w.shape == w.shape
+        np.testing.assert_array_equal(loaded.w, want)
+        np.testing.assert_array_equal(loaded.rows([4, 0]), want[[4, 0]])
+        np.testing.assert_array_equal(loaded.whole(), want * 2)
+        found = dict(tf.train.list_variables(tmp_path / folder / "variables/variables"))
+        assert found["w/.ATTRIBUTES/VARIABLE_VALUE"] == w.shape.as_list()
+    np.testing.assert_array_equal(module.rows([4, 0]), (before + 1)[[4, 0]])
+
+
+def test_saved_models_of_keras(sharding, tmp_path):
+    with sharding.scope():
+        model = tf.keras.Sequential(
+            [
+                tf.keras.layers.Input((4,)),
+                tf.keras.layers.Dense(6),
+                tf.keras.layers.Dense(2),
+            ]
+        )
+    x = tf.constant([[1.0, 2.0, 3.0, 4.0]])
+    want = model(x)
+    tf.saved_model.save(model, tmp_path)
+    loaded = tf.saved_model.load(tmp_path)
+    (given,) = loaded.signatures["serving_default"](x).values()
+    np.testing.assert_allclose(given, want, rtol=1e-6)
+    assert [v.shape.as_list() for v in loaded.variables] == [[4, 6], [6], [6, 2], [2]]
