@@ -226,7 +226,7 @@ class Executable {
   int num_shared_weights_ = 0;            // RunWeights of a workspace
   size_t arena_bytes_ = 0;
   bool ends_soon_ = false, may_pause_ = false;
-  std::atomic<bool> has_long_parts_ = false;  // as runs that paused have shown
+  std::atomic<int> long_parts_ = 0;  // that runs which paused have had
   std::atomic<Workspace*> spare_{nullptr};
   ForkMutex mutex_;
   std::vector<std::unique_ptr<Workspace>> workspaces_ ABSL_GUARDED_BY(mutex_);

@@ -219,6 +219,8 @@ double ProcessorSeconds() {
 // A part that takes as long keeps the transport's thread from others; waking
 // another one takes some 20 us.
 constexpr double kLongPart = 1e-3;
+// So many tell of the plan; the first of them may be those of new memory.
+constexpr int kLongParts = 3;
 
 }  // namespace
 
@@ -259,7 +261,7 @@ class Executable::Pausing : public PausingRun,
         });
         return over ? End(&fetches) : OkStatus();
       });
-      if (ProcessorSeconds() - began > kLongPart) e_->has_long_parts_ = true;
+      if (ProcessorSeconds() - began > kLongPart) ++e_->long_parts_;
     });
     if (s.ok() && !over) return;  // others may have gone on with it by now
     if (!s.ok()) {
@@ -291,7 +293,7 @@ class Executable::Pausing : public PausingRun,
 
 bool Executable::may_pause() const {
   return may_pause_ && !by_shape_ &&
-         !has_long_parts_.load(std::memory_order_relaxed);
+         long_parts_.load(std::memory_order_relaxed) < kLongParts;
 }
 
 StatusOr<std::shared_ptr<PausingRun>> Executable::MakePausing(

@@ -207,11 +207,13 @@ TEST(PausingTest, OnlyShortOnesMay) {
   // Has shown that it takes long.
   const auto e = PlanOf(
       cut, {cut.Send("w", cut.Add("TestWorks", {a}, {{"us", int64_t{3000}}}))});
-  LocalRendezvous r;
-  ASSERT_EQ(r.Send(KeyOf("a"), Sent(4)), OkStatus());
-  End end;
-  Begin(e, std::make_shared<Host>(&r), &end);
-  EXPECT_EQ(end.status, OkStatus());
+  for (int i = 0; i < 3; ++i) {
+    LocalRendezvous r;
+    ASSERT_EQ(r.Send(KeyOf("a"), Sent(4)), OkStatus());
+    End end;
+    Begin(e, std::make_shared<Host>(&r), &end);
+    EXPECT_EQ(end.status, OkStatus());
+  }
   EXPECT_FALSE(e->may_pause());
 }
 
