@@ -101,8 +101,13 @@ class ManyGiver : public std::enable_shared_from_this<ManyGiver> {
     }
     Send();
   }
-  // `stop` is called where the caller goes away.
+  // `stop` is called where the caller goes away, or cannot be given a value: then
+  // nobody else would end the run.
   void Begin(std::function<void()> stop) {
+    {
+      MutexLock lock(mutex_);
+      stop_ = stop;
+    }
     // What waits for values keeps this object; the call does not.
     call_->OnCancel([weak = weak_from_this(), stop = std::move(stop)] {
       stop();
@@ -145,8 +150,14 @@ class ManyGiver : public std::enable_shared_from_this<ManyGiver> {
     for (const auto& forget : forgets) forget();
   }
   void Fail(const Status& s) {
+    std::function<void()> stop;
+    {
+      MutexLock lock(mutex_);
+      stop.swap(stop_);
+    }
     Forget();
     call_->Finish(AnswerOf(s));
+    if (stop) stop();
   }
 
   void Came(int number, StatusOr<SentValue> value) {
@@ -209,6 +220,7 @@ class ManyGiver : public std::enable_shared_from_this<ManyGiver> {
   bool is_running_ ABSL_GUARDED_BY(mutex_) = false;  // what sends the values
   bool is_held_ ABSL_GUARDED_BY(mutex_) = false;     // until it has ended
   int left_ ABSL_GUARDED_BY(mutex_);                 // that were not sent
+  std::function<void()> stop_ ABSL_GUARDED_BY(mutex_);
   std::vector<GatheredTensor> there_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::function<void()>> forgets_ ABSL_GUARDED_BY(mutex_);
 };
