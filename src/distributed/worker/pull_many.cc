@@ -101,8 +101,8 @@ class ManyGiver : public std::enable_shared_from_this<ManyGiver> {
     }
     Send();
   }
-  // `stop` is called where the caller goes away, or cannot be given a value: then
-  // nobody else would end the run.
+  // `stop` is called where the caller goes away, or cannot be given a value:
+  // then nobody else would end the run.
   void Begin(std::function<void()> stop) {
     {
       MutexLock lock(mutex_);
