@@ -26,6 +26,8 @@ TEST(Partitioners, CountParts) {
             ErrorCode::kInvalidArgument);
 }
 
+#ifdef HR_GRPC_TESTS
+
 TEST(ParameterServers, RefusesClustersAndTasks) {
   const auto error = [](const TaskConfig& task) {
     return ErrorOfCall([&] { ParameterServerStrategy{task}; });
@@ -53,8 +55,6 @@ TEST(ParameterServers, RefusesClustersAndTasks) {
               e.code() == ErrorCode::kDeadlineExceeded)
       << e.what();
 }
-
-#ifdef HR_GRPC_TESTS
 
 // Two servers and two workers of this process.
 struct Tasks {
