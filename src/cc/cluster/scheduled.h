@@ -42,7 +42,7 @@ class IteratorOfWorkers : public Resource {
   }
   // That of a worker, made where this life of it has none.
   headrace::Tensor On(const WorkersLife& life);
-  size_t num_workers() const { return made_.size(); }
+  size_t num_workers() const { return dataset_->graphs.size(); }
 
  private:
   struct Made {

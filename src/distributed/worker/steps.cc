@@ -1,7 +1,5 @@
 #include "distributed/worker/steps.h"
 
-#include <algorithm>
-
 namespace headrace::distributed {
 
 void StepRendezvous::SetFetch(Fetch fetch, DeviceName task) {
@@ -82,13 +80,12 @@ void StepRendezvous::Expect(const ExpectedKeysPtr& expected,
   {
     MutexLock lock(fetch_mutex_);
     if (over_ || expected->task.SameTask(task_)) return;
-    const auto here = [&](const RendezvousKey& key) {
-      return begun_.contains(key.text);
-    };
-    if (std::any_of(expected->keys.begin(), expected->keys.end(), here)) {
-      auto some = std::make_shared<ExpectedKeys>(*expected);
-      std::erase_if(some->keys, here);
-      left = std::move(some);
+    ExpectedKeys some{expected->task, {}};
+    for (const RendezvousKey& key : expected->keys) {
+      if (!begun_.contains(key.text)) some.keys.push_back(key);
+    }
+    if (some.keys.size() < expected->keys.size()) {
+      left = std::make_shared<ExpectedKeys>(std::move(some));
     }
     if (left->keys.size() < least) return;
     for (const RendezvousKey& key : left->keys) begun_.insert(key.text);
