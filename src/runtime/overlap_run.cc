@@ -61,7 +61,7 @@ class Executable::OverlapRun {
     if (!error_.status.ok()) return std::move(error_.status);
     return waiting_.stop();
   }
-  std::function<void()> Poke() const { return waiting_.Poke(); }
+  void Poke() const { waiting_.Poke(); }
   // Behind an exception: ends what is under way, and waits for it.
   void EndAll() {
     waiting_.Cancel();
@@ -232,8 +232,7 @@ class Executable::Pausing : public PausingRun,
       : e_(std::move(e)),
         f_(std::move(f)),
         host_(std::move(host)),
-        overlap_(*e_, *f_, timeline::On(), /*holds_thread=*/false),
-        poke_(overlap_.Poke()) {}
+        overlap_(*e_, *f_, timeline::On(), /*holds_thread=*/false) {}
 
   void Start(std::vector<Tensor> feeds, Ended ended) override {
     ended_ = std::move(ended);
@@ -243,7 +242,7 @@ class Executable::Pausing : public PausingRun,
       return e_->RunGroups(*f_, 0, e_->overlap_.begin, timeline::On());
     });
   }
-  void Poke() override { poke_(); }
+  void Poke() override { overlap_.Poke(); }
 
  private:
   // A part of the run: `first`, and then the overlap and what is behind it.
@@ -287,7 +286,6 @@ class Executable::Pausing : public PausingRun,
   std::unique_ptr<Workspace> f_;
   const std::shared_ptr<RunHost> host_;
   OverlapRun overlap_;
-  const std::function<void()> poke_;
   Ended ended_;
 };
 

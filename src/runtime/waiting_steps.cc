@@ -182,9 +182,9 @@ std::optional<WaitingSteps::Ended> WaitingSteps::Poll(
   }
 }
 
-std::function<void()> WaitingSteps::Poke() const {
+void WaitingSteps::Poke() const {
   // No step has this key.
-  return [shared = shared_] { shared->Tell({{.key = -1}, OkStatus(), true}); };
+  shared_->Tell({{.key = -1}, OkStatus(), true});
 }
 
 void WaitingSteps::Cancel() {

@@ -64,9 +64,8 @@ class WaitingSteps {
   // The same without waiting: nothing where none has ended; then `wake` is
   // called once, on any thread, when another look is worth it.
   std::optional<Ended> Poll(const std::function<void()>& wake);
-  // What makes a look worth it, as the run is to stop; to be called on any
-  // thread, even behind this object's life.
-  std::function<void()> Poke() const;
+  // Makes a look worth it, as the run is to stop. On any thread.
+  void Poke() const;
   // Ends the steps under way and starts no more: these and those that wait for
   // their turn end with Cancelled. Which status then is an answer to this:
   void Cancel();

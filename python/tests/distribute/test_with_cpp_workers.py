@@ -326,12 +326,10 @@ tf.distribute.Server(config["cluster"], task["type"], task["index"]).join()
 """
 
 
-def coordinated(spec, prefix):
-    """The last loss, and weights, of a coordinator of C++ on tasks that are there; without a
-    cluster, of one process."""
-    way = "servers" if spec else "alone"
+def said_by(command, spec):
+    """What a coordinator's program printed."""
     made = subprocess.run(
-        [COORDINATOR, way, prefix],
+        command,
         env={**os.environ, "TF_CONFIG": json.dumps({"cluster": spec})},
         capture_output=True,
         text=True,
@@ -339,10 +337,18 @@ def coordinated(spec, prefix):
         check=False,
     )
     assert made.returncode == 0, made.stderr
+    return made.stdout
+
+
+def coordinated(spec, prefix):
+    """The last loss, and weights, of a coordinator of C++ on tasks that are there; without a
+    cluster, of one process."""
+    way = "servers" if spec else "alone"
+    said = said_by([COORDINATOR, way, prefix], spec)
     reader = tf.train.load_checkpoint(str(prefix))
     keys = sorted(k for k in reader.get_variable_to_shape_map() if "module" in k)
     assert len(keys) == 4
-    return float(made.stdout), [reader.get_tensor(k) for k in keys]
+    return float(said), [reader.get_tensor(k) for k in keys]
 
 
 def check_as_one_process(spec, tmp_path):
@@ -390,16 +396,8 @@ def test_the_example_of_a_coordinator():
     kinds = [[EXAMPLE], [sys.executable, "-c", JOINS]]
     tasks = [(job, i, kinds[i]) for job in spec for i in range(2)]
     with started(spec, tasks):
-        made = subprocess.run(
-            [EXAMPLE, "--data", DATA],
-            env={**os.environ, "TF_CONFIG": json.dumps({"cluster": spec})},
-            capture_output=True,
-            text=True,
-            timeout=_LONG,
-            check=False,
-        )
-    assert made.returncode == 0, made.stderr
-    assert float(made.stdout.split("test accuracy: ")[1]) > 0.9
+        said = said_by([EXAMPLE, "--data", DATA], spec)
+    assert float(said.split("test accuracy: ")[1]) > 0.9
 
 
 def is_free(port):

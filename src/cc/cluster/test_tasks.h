@@ -2,7 +2,6 @@
 #pragma once
 
 #include <arpa/inet.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,10 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/test_process.h"
 #include "gtest/gtest.h"
 #include "headrace/headrace.h"
-
-extern char** environ;
 
 namespace headrace::tf::distribute {
 
@@ -39,22 +37,8 @@ inline std::string FreeAddress() {
 // it ended.
 class OtherWorker {
  public:
-  OtherWorker(const std::string& test, const std::string& variable) {
-    const std::string filter = "--gtest_filter=ClusterChild.DISABLED_" + test;
-    std::vector<char*> environment, arguments;
-    environment.push_back(const_cast<char*>(variable.c_str()));
-    for (char** e = environ; *e != nullptr; ++e) environment.push_back(*e);
-    environment.push_back(nullptr);
-    for (const char* a :
-         {"test", filter.c_str(), "--gtest_also_run_disabled_tests"}) {
-      arguments.push_back(const_cast<char*>(a));
-    }
-    arguments.push_back(nullptr);
-    if (posix_spawn(&pid_, "/proc/self/exe", nullptr, nullptr, arguments.data(),
-                    environment.data()) != 0) {
-      std::abort();
-    }
-  }
+  OtherWorker(const std::string& test, const std::string& variable)
+      : pid_(StartTest("ClusterChild.DISABLED_" + test, {variable})) {}
   OtherWorker(OtherWorker&& o) noexcept : pid_(std::exchange(o.pid_, -1)) {}
   ~OtherWorker() {
     if (pid_ < 0) return;

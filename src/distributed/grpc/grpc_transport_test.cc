@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
+#include "base/test_process.h"
 #include "distributed/call_and_wait.h"
 #include "distributed/interface.h"
 #include "distributed/load.h"
@@ -72,22 +72,10 @@ class OtherProcess {
   explicit OtherProcess(const std::string& test, const char* variable = "") {
     int pipes[2];
     if (pipe(pipes) != 0) std::abort();
-    const std::string filter = "--gtest_filter=Other.DISABLED_" + test;
-    const std::string out = "HR_TEST_PIPE=" + std::to_string(pipes[1]);
-    std::vector<char*> environment, arguments;
-    for (char** e = environ; *e != nullptr; ++e) environment.push_back(*e);
-    environment.push_back(const_cast<char*>(out.c_str()));
-    if (*variable != '\0') environment.push_back(const_cast<char*>(variable));
-    environment.push_back(nullptr);
-    for (const char* a :
-         {"test", filter.c_str(), "--gtest_also_run_disabled_tests"}) {
-      arguments.push_back(const_cast<char*>(a));
-    }
-    arguments.push_back(nullptr);
-    if (posix_spawn(&pid_, "/proc/self/exe", nullptr, nullptr, arguments.data(),
-                    environment.data()) != 0) {
-      std::abort();
-    }
+    std::vector<std::string> variables = {"HR_TEST_PIPE=" +
+                                          std::to_string(pipes[1])};
+    if (*variable != '\0') variables.emplace_back(variable);
+    pid_ = StartTest("Other.DISABLED_" + test, variables);
     close(pipes[1]);
     char bytes[4096];
     ssize_t n;
