@@ -37,6 +37,9 @@ class Introducer : public Channel {
           done(std::move(answer));
         });
   }
+  bool Later(std::function<void()> f) override {
+    return channel_->Later(std::move(f));
+  }
 
  private:
   const std::shared_ptr<Channel> channel_;

@@ -86,7 +86,7 @@ Calls::~Calls() {
   {
     MutexLock lock(shared_->mutex);
     shared_->over = true;
-    shared_->on_error = nullptr;
+    shared_->on_error = shared_->then = nullptr;
     while (shared_->reading > 0) shared_->changed.Wait(shared_->mutex);
   }
   for (const auto& call : Taken(*shared_)) call->Cancel();
@@ -123,21 +123,44 @@ void Calls::End(Shared& shared, const Answer& answer, const Read& read) {
     if (shared.over) return;
     ++shared.reading;
   }
-  const Status s = read(answer);
+  End(shared, read(answer), /*reads=*/true);
+}
+
+void Calls::End(Shared& shared, const Status& s, bool reads) {
+  if (!s.ok()) Fail(shared, s);
+  std::function<void(const Status&)> then;
+  Status error;
   {
     MutexLock lock(shared.mutex);
-    --shared.reading;
-    if (s.ok()) --shared.left;
+    if (reads) --shared.reading;
+    if (--shared.left == 0) {
+      then.swap(shared.then);
+      error = shared.error;
+    }
   }
   // Behind the lock: who is woken within it waits for it once more.
   shared.changed.NotifyAll();
-  if (s.ok()) return;
-  Fail(shared, s);
+  if (then) then(error);
+}
+
+std::function<void(const Status&)> Calls::Other() {
+  MutexLock lock(shared_->mutex);
+  ++shared_->left;
+  return
+      [shared = shared_](const Status& s) { End(*shared, s, /*reads=*/false); };
+}
+
+void Calls::Then(std::function<void(const Status&)> f) {
+  Status error;
   {
-    MutexLock lock(shared.mutex);
-    --shared.left;
+    MutexLock lock(shared_->mutex);
+    if (shared_->left > 0) {
+      shared_->then = std::move(f);
+      return;
+    }
+    error = shared_->error;
   }
-  shared.changed.NotifyAll();
+  f(error);
 }
 
 void Calls::Fail(Shared& shared, const Status& s) {

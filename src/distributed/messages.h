@@ -53,8 +53,15 @@ class Calls {
   void OnError(std::function<void(const Status&)> f);
   // The first error, which is not waited for: it cancels the other calls.
   void Fail(const Status& s) { Fail(*shared_, s); }
+  // Counts what is no call as one, until what this returns is called, once,
+  // with how it ended.
+  std::function<void(const Status&)> Other();
   // Waits for all to end, as CheckStop allows; the first error.
   Status Wait();
+  // In its place: calls `f` when all have ended, on the thread of the last,
+  // perhaps at once; `f` may let this go. No more calls may begin but while
+  // others are under way.
+  void Then(std::function<void(const Status&)> f);
 
  private:
   struct Shared {
@@ -65,10 +72,13 @@ class Calls {
     int reading ABSL_GUARDED_BY(mutex) = 0;
     Status error ABSL_GUARDED_BY(mutex);
     std::function<void(const Status&)> on_error ABSL_GUARDED_BY(mutex);
+    std::function<void(const Status&)> then ABSL_GUARDED_BY(mutex);
     std::vector<std::shared_ptr<ClientCall>> calls ABSL_GUARDED_BY(mutex);
   };
   static void Fail(Shared& shared, const Status& s);
   static void End(Shared& shared, const Answer& answer, const Read& read);
+  // One has ended; `reads` as long as its answer was read until now.
+  static void End(Shared& shared, const Status& s, bool reads);
   static std::vector<std::shared_ptr<ClientCall>> Taken(Shared& shared);
 
   const std::shared_ptr<Shared> shared_;

@@ -29,7 +29,7 @@ namespace headrace::distributed {
 
 // Raised with each change of this header: the library of gRPC's transport that
 // is loaded must be of the same.
-inline constexpr int kTransportInterface = 7;
+inline constexpr int kTransportInterface = 8;
 
 // Names in lower case, as HTTP/2 has them; a name that ends in "-bin" may have
 // any bytes for its value.
@@ -90,6 +90,13 @@ class Channel {
   virtual std::shared_ptr<ClientCall> Start(
       const std::string& path, Bytes request, const CallOptions& options,
       std::function<void(Answer)> done) = 0;
+  // On any thread: has it call `f` when it has seen to what the transport
+  // called it for. False, and no call, where it is none of the transport's, or
+  // may work or wait.
+  virtual bool Later(std::function<void()> f) {
+    (void)f;
+    return false;
+  }
 };
 
 // A call under way, as its server holds it; it ends with CANCELLED where it is
@@ -104,9 +111,7 @@ class ServerCall {
   // To be asked on the thread that the method was called on: whether the method
   // may work or wait there until it returns. Else it must not.
   virtual bool MayWait() { return false; }
-  // On any thread: has it call `f` when it has seen to what the transport
-  // called it for. False, and no call, where it is none of the transport's, or
-  // may work or wait.
+  // As that of a channel.
   virtual bool Later(std::function<void()> f) {
     (void)f;
     return false;

@@ -106,6 +106,9 @@ class GrpcChannel : public Channel {
     doubt_->Began(call, under_way, options.wait_for_ready);
     return under_way;
   }
+  bool Later(std::function<void()> f) override {
+    return EventQueue::Later(std::move(f));
+  }
 
  private:
   // Lets a megabyte of a message, and 64 KB, be under way. Else gRPC allows

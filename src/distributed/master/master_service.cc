@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "distributed/master/step.h"
 #include "distributed/service.h"
 #include "distributed/wire/methods.h"
 #include "tensor/tensor_proto.h"
@@ -26,10 +27,20 @@ StatusOr<StepRequest> StepOf(const RunStepRequest& request) {
   return step;
 }
 
+Status WriteFetched(const RunStepRequest& request,
+                    const std::vector<Tensor>& fetched,
+                    RunStepResponse* response) {
+  for (int i = 0; i < request.fetch_size(); ++i) {
+    auto* named = response->add_tensor();
+    named->set_name(request.fetch(i));
+    HR_RETURN_IF_ERROR(TensorToProto(fetched[i], named->mutable_tensor()));
+  }
+  return OkStatus();
+}
+
 Status RunStepOf(MasterSession& session, const RunStepRequest& request,
                  RunStepResponse* response) {
   HR_ASSIGN_OR_RETURN(StepRequest step, StepOf(request));
-  const std::vector<std::string> names = step.fetches;
   std::vector<Tensor> fetched;
   if (request.partial_run_handle().empty()) {
     HR_RETURN_IF_ERROR(
@@ -38,18 +49,16 @@ Status RunStepOf(MasterSession& session, const RunStepRequest& request,
     HR_RETURN_IF_ERROR(session.RunPart(request.partial_run_handle(),
                                        std::move(step), &fetched));
   }
-  for (size_t i = 0; i < names.size(); ++i) {
-    auto* named = response->add_tensor();
-    named->set_name(names[i]);
-    HR_RETURN_IF_ERROR(TensorToProto(fetched[i], named->mutable_tensor()));
-  }
-  return OkStatus();
+  return WriteFetched(request, fetched, response);
 }
 
-Status RunStep(Master& master, const RunStepRequest& request,
-               RunStepResponse* response) {
-  HR_RETURN_IF_ERROR(
-      master.requests.Track(request.request_id(), "RunStep (Master)", request));
+Status Track(Master& master, const RunStepRequest& request) {
+  return master.requests.Track(request.request_id(), "RunStep (Master)",
+                               request);
+}
+
+Status RunTracked(Master& master, const RunStepRequest& request,
+                  RunStepResponse* response) {
   HR_ASSIGN_OR_RETURN(const auto session,
                       master.Find(request.session_handle()));
   return RunStepOf(*session, request, response);
@@ -62,12 +71,59 @@ void Say(const Status& s, RunStepResponse* response) {
   response->set_status_error_message(std::string(s.message()));
 }
 
-Status RunStepOrSay(Master& master, const RunStepRequest& request,
-                    RunStepResponse* response) {
-  const Status s = RunStep(master, request, response);
+Status OrSay(const Status& s, const RunStepRequest& request,
+             RunStepResponse* response) {
   if (s.ok() || !request.store_errors_in_response_body()) return s;
   Say(s, response);
   return OkStatus();
+}
+
+Status RunStep(Master& master, const RunStepRequest& request,
+               RunStepResponse* response) {
+  Status s = Track(master, request);
+  if (s.ok()) s = RunTracked(master, request, response);
+  return OrSay(s, request, response);
+}
+
+Later LaterOf(const std::shared_ptr<ServerCall>& call) {
+  return [call](std::function<void()> f) { return call->Later(std::move(f)); };
+}
+
+// Answers with a step that holds no thread while it waits. False, and nothing
+// is begun, where it needs one.
+bool BeginRunStep(Master& master, const std::shared_ptr<ServerCall>& call,
+                  const std::shared_ptr<const RunStepRequest>& request) {
+  if (!request->partial_run_handle().empty()) return false;
+  const auto session = master.Find(request->session_handle());
+  StatusOr<StepRequest> step = StepOf(*request);
+  if (!session.ok() || !step.ok()) return false;  // which is said there
+  const auto begun = (*session)->TryBegin(
+      *step, LaterOf(call),
+      [call, request](Status s, const std::vector<Tensor>& fetched) {
+        RunStepResponse response;
+        if (s.ok()) s = WriteFetched(*request, fetched, &response);
+        s = OrSay(s, *request, &response);
+        call->Finish(AnswerWith(s, response));
+      });
+  if (!begun) return false;
+  call->OnCancel([begun] { begun->Stop(Cancelled("the caller is gone")); });
+  return true;
+}
+
+Method RunStepMethod(const std::shared_ptr<Master>& m) {
+  return OnThread<RunStepRequest, RunStepResponse>(
+      [m](CallScope&, const RunStepRequest& in, RunStepResponse* out) {
+        return OrSay(RunTracked(*m, in, out), in, out);
+      },
+      nullptr,
+      [m](const auto& call, const auto& in) {
+        if (const Status s = Track(*m, *in); !s.ok()) {
+          RunStepResponse response;
+          call->Finish(AnswerWith(OrSay(s, *in, &response), response));
+          return true;
+        }
+        return BeginRunStep(*m, call, in);
+      });
 }
 
 Status BeginSteps(Master& master, const RunStepsRequest& request,
@@ -85,20 +141,111 @@ Status BeginSteps(Master& master, const RunStepsRequest& request,
   return master.many_steps.Add(request.request_id(), steps);
 }
 
-Status RunAll(Master& master, const RunStepsRequest& request,
-              ManySteps& steps) {
-  HR_ASSIGN_OR_RETURN(const auto session,
-                      master.Find(request.session_handle()));
-  for (const RunStepRequest& step : request.step()) {
-    HR_RETURN_IF_ERROR(CheckStop());
-    if (!steps.Begin()) break;
-    RunStepResponse done;
-    const Status s = RunStepOf(*session, step, &done);
-    if (!s.ok()) Say(s, &done);
-    steps.End(std::move(done));
+// The steps of one call, one behind the other: on one thread, except where they
+// hold none while they wait.
+class StepsInTurn : public std::enable_shared_from_this<StepsInTurn> {
+ public:
+  StepsInTurn(std::shared_ptr<Master> master, std::shared_ptr<ServerCall> call,
+              std::shared_ptr<const RunStepsRequest> request,
+              std::shared_ptr<ManySteps> steps)
+      : master_(std::move(master)),
+        call_(std::move(call)),
+        request_(std::move(request)),
+        steps_(std::move(steps)),
+        later_(LaterOf(call_)) {}
+
+  void Start() {
+    StatusOr<std::shared_ptr<MasterSession>> session =
+        master_->Find(request_->session_handle());
+    if (!session.ok()) return End(session.status());
+    session_ = *std::move(session);
+    call_->OnCancel([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->Stop();
+    });
+    GoOn(/*may_wait=*/false);
   }
-  return OkStatus();
-}
+
+ private:
+  // On one thread at a time, which may work and wait, or not.
+  void GoOn(bool may_wait) {
+    while (true) {
+      if (token_.cancelled()) return End(token_.status());
+      if (!steps_->Begin()) return End(OkStatus());
+      const RunStepRequest& step = request_->step(next_++);
+      if (Begin(step)) return;
+      may_wait = may_wait || call_->MayWait();
+      if (!may_wait) {
+        const Status s = RunOnOwnThread([self = shared_from_this(), &step] {
+          self->Run(step);
+          self->GoOn(/*may_wait=*/true);
+        });
+        if (!s.ok()) End(s);
+        return;
+      }
+      Run(step);
+    }
+  }
+  void Run(const RunStepRequest& step) {
+    const StopScope stop(&token_);
+    RunStepResponse done;
+    const Status s =
+        Guarded("a method", [&] { return RunStepOf(*session_, step, &done); });
+    if (!s.ok()) Say(s, &done);
+    steps_->End(std::move(done));
+  }
+  // Whether it has begun without a thread; the next one follows it then.
+  bool Begin(const RunStepRequest& message) {
+    StatusOr<StepRequest> step = headrace::distributed::StepOf(message);
+    if (!step.ok()) return false;  // which is said there
+    const int number = next_;
+    const auto begun = session_->TryBegin(
+        *step, later_,
+        [self = shared_from_this(), &message](
+            Status s, const std::vector<Tensor>& fetched) {
+          RunStepResponse done;
+          if (s.ok()) s = WriteFetched(message, fetched, &done);
+          if (!s.ok()) Say(s, &done);
+          self->steps_->End(std::move(done));
+          GoOnLater(self->later_, [self] { self->GoOn(/*may_wait=*/false); });
+        });
+    if (!begun) return false;
+    {
+      MutexLock lock(mutex_);
+      // It may have ended, and others have begun.
+      if (number > begun_) {
+        begun_ = number;
+        step_ = begun;
+      }
+    }
+    if (token_.cancelled()) begun->Stop(token_.status());
+    return true;
+  }
+  void Stop() {
+    token_.Cancel();
+    std::shared_ptr<Step> step;
+    {
+      MutexLock lock(mutex_);
+      step = step_.lock();
+    }
+    if (step) step->Stop(token_.status());
+  }
+  void End(const Status& s) {
+    master_->many_steps.Remove(request_->request_id());
+    steps_->Finish(s);
+  }
+
+  const std::shared_ptr<Master> master_;
+  const std::shared_ptr<ServerCall> call_;
+  const std::shared_ptr<const RunStepsRequest> request_;
+  const std::shared_ptr<ManySteps> steps_;
+  const Later later_;
+  std::shared_ptr<MasterSession> session_;
+  int next_ = 0;
+  CancellationToken token_;
+  Mutex mutex_;
+  int begun_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::weak_ptr<Step> step_ ABSL_GUARDED_BY(mutex_);  // the one of that number
+};
 
 void RunSteps(const std::shared_ptr<Master>& master,
               const std::shared_ptr<ServerCall>& call, const Bytes& bytes) {
@@ -110,19 +257,7 @@ void RunSteps(const std::shared_ptr<Master>& master,
                                                  Clock::now() + within);
   if (s.ok()) s = BeginSteps(*master, *request, steps);
   if (!s.ok()) return call->Finish(AnswerOf(s));
-  const auto token = std::make_shared<CancellationToken>();
-  call->OnCancel([token] { token->Cancel(); });
-  const Status begun =
-      RunWhereItMayWait(*call, [master, request, steps, token] {
-        const StopScope stop(token.get());
-        const Status ran = Guarded(
-            "a method", [&] { return RunAll(*master, *request, *steps); });
-        master->many_steps.Remove(request->request_id());
-        steps->Finish(ran);
-      });
-  if (begun.ok()) return;
-  master->many_steps.Remove(request->request_id());
-  steps->Finish(begun);
+  std::make_shared<StepsInTurn>(master, call, request, steps)->Start();
 }
 
 Status SetUp(Master& master, const PartialRunSetupRequest& request,
@@ -265,10 +400,9 @@ MasterTable TableOf(const std::shared_ptr<Master>& m) {
                                    [m](const auto& in, auto deadline, auto*) {
                                      return m->Reset(in, deadline);
                                    });
-  Add<RunStepRequest, RunStepResponse>(&table, "RunStep",
-                                       [m](const auto& in, auto, auto* out) {
-                                         return RunStepOrSay(*m, in, out);
-                                       });
+  Add<RunStepRequest, RunStepResponse>(
+      &table, "RunStep",
+      [m](const auto& in, auto, auto* out) { return RunStep(*m, in, out); });
   Add<PartialRunSetupRequest, PartialRunSetupResponse>(
       &table, "PartialRunSetup",
       [m](const auto& in, auto, auto* out) { return SetUp(*m, in, out); });
@@ -303,6 +437,7 @@ std::map<std::string, Method> MasterMethods(std::shared_ptr<Master> m) {
   for (auto& [name, entry] : TableOf(m)) {
     methods[absl::StrCat(kMasterService, name)] = std::move(entry.method);
   }
+  methods[absl::StrCat(kMasterService, "RunStep")] = RunStepMethod(m);
   methods[master::kRunSteps.path] = [m](const std::shared_ptr<ServerCall>& call,
                                         const Bytes& bytes) {
     RunSteps(m, call, bytes);

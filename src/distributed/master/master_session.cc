@@ -428,31 +428,77 @@ Status MasterSession::Run(StepRequest request, std::vector<Tensor>* fetched,
   return RunPlan(*plan, request, fetched, metadata);
 }
 
-Status MasterSession::RunPlan(const Plan& plan, StepRequest& request,
-                              std::vector<Tensor>* fetched,
-                              tensorflow::RunMetadata* metadata) {
-  const int64_t number = NewStepId();
-  std::vector<Tensor> results(request.fetches.size());
-  for (const auto& [fetch, feed] : plan.fed_fetches) {
-    results[fetch] = request.feeds[feed].second;
+std::shared_ptr<Step> MasterSession::TryBegin(StepRequest& request,
+                                              const Later& later, Ended ended) {
+  const tensorflow::RunOptions& options = request.options;
+  if (options.timeout_in_ms() > 0 || config_.operation_timeout_in_ms() > 0 ||
+      options.trace_level() > tensorflow::RunOptions::NO_TRACE ||
+      options.output_partition_graphs()) {
+    return nullptr;
   }
-  Step step(*worker_, handle_, number);
-  step.trace = request.options.trace_level() > tensorflow::RunOptions::NO_TRACE;
+  std::shared_ptr<const Plan> plan;
+  {
+    MutexLock lock(mutex_);
+    const auto it = plans_.find(KeyOf(request));
+    if (it == plans_.end()) return nullptr;
+    plan = it->second;
+  }
+  const int64_t number = NewStepId();
+  const auto results = std::make_shared<std::vector<Tensor>>();
+  const auto step = StepOf(*plan, request, number, results.get());
+  if (!step->MayBegin()) return nullptr;
+  {
+    MutexLock lock(mutex_);
+    begun_[number] = step;
+  }
+  if (closing_.cancelled()) step->Stop(closing_.status());
+  step->Begin(later, [self = shared_from_this(), plan, number, results,
+                      ended = std::move(ended)](const Status& s) {
+    {
+      MutexLock lock(self->mutex_);
+      self->begun_.erase(number);
+    }
+    self->CleanUp(*plan, number, /*at_once=*/!s.ok());
+    ended(s, std::move(*results));
+  });
+  return step;
+}
+
+std::shared_ptr<Step> MasterSession::StepOf(const Plan& plan,
+                                            StepRequest& request,
+                                            int64_t number,
+                                            std::vector<Tensor>* results) {
+  results->resize(request.fetches.size());
+  for (const auto& [fetch, feed] : plan.fed_fetches) {
+    (*results)[fetch] = request.feeds[feed].second;
+  }
+  auto step = std::make_shared<Step>(*worker_, handle_, number);
+  step->trace =
+      request.options.trace_level() > tensorflow::RunOptions::NO_TRACE;
   for (const PlannedPart& part : plan.parts) {
-    StepPart& p = step.Add(*part.task, part.graph);
+    StepPart& p = step->Add(*part.task, part.graph);
     p.brings = part.brings;
     p.given = part.given;
     for (const auto& [feed, key] : part.feeds) {
       p.feeds.emplace_back(key, request.feeds[feed].second);
     }
     for (const auto& [fetch, key] : part.fetches) {
-      p.fetches.emplace_back(key, &results[fetch]);
+      p.fetches.emplace_back(key, &(*results)[fetch]);
     }
   }
-  const Status s = step.Run();
+  return step;
+}
+
+Status MasterSession::RunPlan(const Plan& plan, StepRequest& request,
+                              std::vector<Tensor>* fetched,
+                              tensorflow::RunMetadata* metadata) {
+  const int64_t number = NewStepId();
+  std::vector<Tensor> results;
+  const auto step = StepOf(plan, request, number, &results);
+  const Status s = step->Run();
   CleanUp(plan, number, /*at_once=*/!s.ok());
   HR_RETURN_IF_ERROR(s);
-  if (metadata && step.trace) step.TakeStats(metadata->mutable_step_stats());
+  if (metadata && step->trace) step->TakeStats(metadata->mutable_step_stats());
   if (metadata && request.options.output_partition_graphs()) {
     for (const auto& graph : plan.graphs) {
       *metadata->add_partition_graphs() = graph;
@@ -633,9 +679,14 @@ void MasterSession::Close() {
   if (closing_.cancelled()) return;
   closing_.Cancel();
   std::map<std::string, std::shared_ptr<PartialRun>> partial;
+  std::map<int64_t, std::weak_ptr<Step>> begun;
   {
     MutexLock lock(mutex_);
     partial.swap(partial_runs_);
+    begun = begun_;
+  }
+  for (const auto& [number, step] : begun) {
+    if (const auto runs = step.lock()) runs->Stop(closing_.status());
   }
   for (const auto& [name, run] : partial) {
     CleanUp(*run->plan, run->step, /*at_once=*/true);

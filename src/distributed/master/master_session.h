@@ -9,6 +9,7 @@
 #include "base/cancellation.h"
 #include "distributed/master/tasks.h"
 #include "distributed/partition.h"
+#include "distributed/worker/paused_run.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 #include "tensorflow/core/protobuf/master.pb.h"
 
@@ -21,8 +22,10 @@ struct StepRequest {
   tensorflow::RunOptions options;
 };
 
+class Step;
+
 // Thread-safe; steps overlap.
-class MasterSession {
+class MasterSession : public std::enable_shared_from_this<MasterSession> {
  public:
   // Makes a session of the same name on each task.
   static StatusOr<std::shared_ptr<MasterSession>> Make(
@@ -45,6 +48,13 @@ class MasterSession {
 
   Status Run(StepRequest request, std::vector<Tensor>* fetched,
              tensorflow::RunMetadata* metadata);
+  // The same of a step that holds no thread while it waits: what ends it, with
+  // `ended` to be called once, perhaps at once. Null, and nothing is begun,
+  // where a step needs a thread: as one that never ran, one with a deadline,
+  // one that may take long here.
+  using Ended = std::function<void(const Status&, std::vector<Tensor> fetched)>;
+  std::shared_ptr<Step> TryBegin(StepRequest& request, const Later& later,
+                                 Ended ended);
 
   // A run in parts: what it will be fed, and what is to be fetched from it.
   StatusOr<std::string> SetUpPartialRun(StepRequest request);
@@ -85,6 +95,9 @@ class MasterSession {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status Register(std::vector<Part> parts, Plan* plan);
   Status FindBrought(Plan* plan);
+  // As planned; what it fetches is to be found in `results`, which outlive it.
+  std::shared_ptr<Step> StepOf(const Plan& plan, StepRequest& request,
+                               int64_t number, std::vector<Tensor>* results);
   Status RunPlan(const Plan& plan, StepRequest& request,
                  std::vector<Tensor>* fetched,
                  tensorflow::RunMetadata* metadata);
@@ -110,6 +123,8 @@ class MasterSession {
       ABSL_GUARDED_BY(mutex_);
   std::map<int64_t, tensorflow::CallableOptions> callables_
       ABSL_GUARDED_BY(mutex_);
+  // Of TryBegin, by their numbers: they end when this is closed.
+  std::map<int64_t, std::weak_ptr<Step>> begun_ ABSL_GUARDED_BY(mutex_);
   int64_t next_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

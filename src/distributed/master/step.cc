@@ -1,5 +1,6 @@
 #include "distributed/master/step.h"
 
+#include "base/guard.h"
 #include "distributed/request_ids.h"
 #include "distributed/wire/gathered.h"
 #include "distributed/wire/methods.h"
@@ -105,7 +106,7 @@ class Step::Given : public std::enable_shared_from_this<Given> {
   std::vector<SentValue> values_;  // written before left_ is 0, read behind
 };
 
-std::shared_ptr<Step::Given> Step::Begin(StepPart& part, Calls& calls) {
+void Step::Begin(StepPart& part) {
   // Times come in RunGraph's answer.
   const bool may_pull = !trace && !is_partial;
   // Before the own part asks for any of it.
@@ -113,20 +114,15 @@ std::shared_ptr<Step::Given> Step::Begin(StepPart& part, Calls& calls) {
   if (part.brings && may_pull) {
     taker = worker_.TakeByRun(session_, number_, part.brings);
   }
-  if (!part.given || !may_pull) {
-    Start(part, taker, nullptr, calls);
-    return nullptr;
-  }
-  auto given = std::make_shared<Given>(*part.given,
-                                       [this, &part, &calls, taker](Given& g) {
-                                         Start(part, taker, &g, calls);
-                                       });
+  if (!part.given || !may_pull) return Start(part, taker, nullptr);
+  const auto given = std::make_shared<Given>(
+      *part.given, [this, &part, taker](Given& g) { Start(part, taker, &g); });
   given->Await(worker_.RendezvousOf(number_));
-  return given;
+  given_.push_back(given);
 }
 
 void Step::Start(StepPart& part, const std::shared_ptr<ManyTaker>& taker,
-                 Given* given, Calls& calls) {
+                 Given* given) {
   tensorflow::RunGraphRequest request;
   request.set_session_handle(session_);
   request.set_create_worker_session_called(true);
@@ -140,7 +136,7 @@ void Step::Start(StepPart& part, const std::shared_ptr<ManyTaker>& taker,
     auto* named = request.add_send();
     named->set_name(key);
     if (Status s = TensorToProto(tensor, named->mutable_tensor()); !s.ok()) {
-      return calls.Fail(s);
+      return calls_.Fail(s);
     }
   }
   for (const auto& [key, to] : part.fetches) request.add_recv_key(key);
@@ -150,21 +146,20 @@ void Step::Start(StepPart& part, const std::shared_ptr<ManyTaker>& taker,
     RunAndPullRequest all;
     *all.mutable_run() = std::move(request);
     if (given) {
-      if (Status s = given->MoveTo(&all); !s.ok()) return calls.Fail(s);
+      if (Status s = given->MoveTo(&all); !s.ok()) return calls_.Fail(s);
     }
-    return StartAndTake(part, taker, std::move(all), std::move(options), calls);
+    return StartAndTake(part, taker, std::move(all), std::move(options));
   }
-  calls.Start(*part.task->channel, absl::StrCat(kWorkerService, "RunGraph"),
-              request, options, [&part](const Answer& answer) {
-                const auto code = static_cast<absl::StatusCode>(answer.code);
-                part.has_answered = code != absl::StatusCode::kCancelled;
-                return From(part.task->name, ReadRun(answer, &part));
-              });
+  calls_.Start(*part.task->channel, absl::StrCat(kWorkerService, "RunGraph"),
+               request, options, [&part](const Answer& answer) {
+                 const auto code = static_cast<absl::StatusCode>(answer.code);
+                 part.has_answered = code != absl::StatusCode::kCancelled;
+                 return From(part.task->name, ReadRun(answer, &part));
+               });
 }
 
 void Step::StartAndTake(StepPart& part, const std::shared_ptr<ManyTaker>& taker,
-                        RunAndPullRequest request, CallOptions options,
-                        Calls& calls) {
+                        RunAndPullRequest request, CallOptions options) {
   if (taker) {
     for (std::string& key : taker->keys()) {
       request.add_rendezvous_key(std::move(key));
@@ -177,14 +172,14 @@ void Step::StartAndTake(StepPart& part, const std::shared_ptr<ManyTaker>& taker,
     if (taker) taker->Take(bytes).IgnoreError();
     next();
   };
-  calls.Start(*part.task->channel, worker::kRunAndPull.path, request, options,
-              [&part, taker](const Answer& answer) {
-                const auto code = static_cast<absl::StatusCode>(answer.code);
-                part.has_answered = code != absl::StatusCode::kCancelled;
-                const Status s = From(part.task->name, StatusOf(answer));
-                if (!taker) return s;
-                return taker->End(s.ok() ? answer : AnswerOf(s));
-              });
+  calls_.Start(*part.task->channel, worker::kRunAndPull.path, request, options,
+               [&part, taker](const Answer& answer) {
+                 const auto code = static_cast<absl::StatusCode>(answer.code);
+                 part.has_answered = code != absl::StatusCode::kCancelled;
+                 const Status s = From(part.task->name, StatusOf(answer));
+                 if (!taker) return s;
+                 return taker->End(s.ok() ? answer : AnswerOf(s));
+               });
 }
 
 Status Step::NameSilent(const Status& s) const {
@@ -199,7 +194,14 @@ Status Step::NameSilent(const Status& s) const {
                 absl::StrCat(s.message(), "; no answer yet of ", names));
 }
 
-Status Step::RunHere(StepPart& part, const CancellationToken* token) {
+StepPart* Step::Own() {
+  for (StepPart& part : parts_) {
+    if (!part.task->channel) return &part;
+  }
+  return nullptr;
+}
+
+GraphRun Step::RunOf(StepPart& part) const {
   GraphRun run;
   run.session = session_;
   run.in_session = true;
@@ -210,9 +212,40 @@ Status Step::RunHere(StepPart& part, const CancellationToken* token) {
   run.trace = trace;
   run.is_partial = is_partial;
   run.is_last_partial_run = is_last;
-  run.token = token;
+  return run;
+}
+
+bool Step::MayPause(const StepPart& own) const {
+  return !trace && !is_partial && worker_.MayPause(session_, own.graph);
+}
+
+Status Step::RunHere(StepPart& part) {
+  GraphRun run = RunOf(part);
+  run.token = &token_;
   GraphRunResult result;
-  HR_RETURN_IF_ERROR(worker_.Run(std::move(run), &result));
+  const Status s = worker_.Run(std::move(run), &result);
+  return EndOfOwn(part, s, std::move(result));
+}
+
+void Step::BeginHere(StepPart& part, const Later& later) {
+  const auto paused = std::make_shared<PausedRun>(later);
+  calls_.OnError([paused](const Status&) { paused->Stop(); });
+  const auto ended = [this, &part, end = calls_.Other()](
+                         Status s, GraphRunResult result) {
+    end(EndOfOwn(part, std::move(s), std::move(result)));
+  };
+  const Status begun = Guarded(
+      "a step", [&] { return worker_.Begin(RunOf(part), paused, ended); });
+  if (!begun.ok()) ended(begun, {});
+}
+
+Status Step::EndOfOwn(StepPart& part, Status s, GraphRunResult result) {
+  for (const auto& given : given_) {
+    if (!given->Close() && s.ok()) {
+      s = Internal("the part of the step ran and sent less than it has");
+    }
+  }
+  if (!s.ok()) return From(part.task->name, s);
   for (size_t i = 0; i < part.fetches.size(); ++i) {
     *part.fetches[i].second = std::move(result.fetched[i]);
   }
@@ -220,30 +253,44 @@ Status Step::RunHere(StepPart& part, const CancellationToken* token) {
   return OkStatus();
 }
 
-Status Step::Run() {
-  CancellationToken token;  // outlives the calls, which may cancel it
-  Calls calls;
-  StepPart* own = nullptr;
-  std::vector<std::shared_ptr<Given>> given;
+void Step::BeginAll(const Later& later) {
+  StepPart* const own = Own();
   for (StepPart& part : parts_) {
-    if (!part.task->channel) {
-      own = &part;
-    } else if (auto waits = Begin(part, calls)) {
-      given.push_back(std::move(waits));
-    }
+    if (&part != own) Begin(part);
   }
-  if (own) {
-    calls.OnError([&token](const Status&) { token.Cancel(); });
-    Status s = RunHere(*own, &token);
-    for (const auto& g : given) {
-      if (!g->Close() && s.ok()) {
-        s = Internal("the part of the step ran and sent less than it has");
-      }
-    }
-    if (!s.ok()) calls.Fail(From(own->task->name, s));
+  if (own == nullptr) return;
+  if (own_pauses_) return BeginHere(*own, later);
+  calls_.OnError([this](const Status&) { token_.Cancel(); });
+  if (Status s = RunHere(*own); !s.ok()) calls_.Fail(s);
+}
+
+Status Step::Run() {
+  // What comes from other tasks comes with a thread that goes on with it.
+  std::shared_ptr<Channel> channel;
+  for (const StepPart& part : parts_) {
+    if (part.task->channel) channel = part.task->channel;
   }
-  const Status s = calls.Wait();
+  StepPart* const own = Own();
+  own_pauses_ = channel && own && MayPause(*own);
+  BeginAll([channel](std::function<void()> f) {
+    return channel->Later(std::move(f));
+  });
+  const Status s = calls_.Wait();
   return absl::IsDeadlineExceeded(s) ? NameSilent(s) : s;
+}
+
+bool Step::MayBegin() {
+  StepPart* const own = Own();
+  if (own == nullptr) return !trace && !is_partial;
+  own_pauses_ = MayPause(*own);
+  return own_pauses_ ||
+         (!trace && !is_partial && worker_.EndsSoon(session_, own->graph));
+}
+
+void Step::Begin(const Later& later, std::function<void(const Status&)> ended) {
+  BeginAll(later);
+  calls_.Then([self = shared_from_this(),
+               ended = std::move(ended)](const Status& s) { ended(s); });
 }
 
 void Step::TakeStats(tensorflow::StepStats* stats) {

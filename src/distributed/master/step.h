@@ -2,12 +2,15 @@
 #pragma once
 
 #include <list>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/cancellation.h"
 #include "distributed/master/tasks.h"
+#include "distributed/messages.h"
+#include "distributed/worker/paused_run.h"
 #include "headrace/worker.pb.h"
 
 namespace headrace::distributed {
@@ -26,8 +29,8 @@ struct StepPart {
   bool has_answered = false;  // the other task, before the step had an error
 };
 
-// For one thread.
-class Step {
+// It is written before it runs.
+class Step : public std::enable_shared_from_this<Step> {
  public:
   Step(Worker& worker, const std::string& session, int64_t number)
       : worker_(worker), session_(session), number_(number) {}
@@ -37,33 +40,53 @@ class Step {
   }
   void Add(StepPart part) { parts_.push_back(std::move(part)); }
 
-  // The part of this process' own worker runs on this thread. The first error,
-  // which ends the other parts.
+  // The part of this process' own worker runs on this thread, unless that may
+  // pause. The first error, which ends the other parts.
   Status Run();
+  // Whether it holds no thread while it waits, by Begin.
+  bool MayBegin();
+  // The same as Run: `ended` is called once, on whichever thread, perhaps at
+  // once. Nothing is listened to but Stop. The worker must live until then.
+  void Begin(const Later& later, std::function<void(const Status&)> ended);
+  // Ends a step that has begun, which says why. At any time.
+  void Stop(const Status& why) { calls_.Fail(why); }
   void TakeStats(tensorflow::StepStats* stats);
 
   bool trace = false, is_partial = false, is_last = false;
 
  private:
   class Given;
+  // Has all of it begin; the part of this process, if that does not pause, is
+  // over then.
+  void BeginAll(const Later& later);
   // At once, or, where values go with it, when these are there, amid the part
-  // of this process: then what waits for them.
-  std::shared_ptr<Given> Begin(StepPart& part, Calls& calls);
+  // of this process.
+  void Begin(StepPart& part);
   // By RunAndPull where values come (`taker`) or go with it; else both are
   // null.
   void Start(StepPart& part, const std::shared_ptr<ManyTaker>& taker,
-             Given* given, Calls& calls);
+             Given* given);
   void StartAndTake(StepPart& part, const std::shared_ptr<ManyTaker>& taker,
-                    RunAndPullRequest request, CallOptions options,
-                    Calls& calls);
+                    RunAndPullRequest request, CallOptions options);
   // A deadline's error, with the tasks whose answers it did not wait for.
   Status NameSilent(const Status& s) const;
-  Status RunHere(StepPart& part, const CancellationToken* token);
+  // The part of this process' own worker, null where there is none.
+  StepPart* Own();
+  GraphRun RunOf(StepPart& part) const;
+  bool MayPause(const StepPart& own) const;
+  Status RunHere(StepPart& part);
+  void BeginHere(StepPart& part, const Later& later);
+  // Behind it: what it says, and what it gave to others.
+  Status EndOfOwn(StepPart& part, Status s, GraphRunResult result);
 
   Worker& worker_;
   const std::string session_;
   const int64_t number_;
   std::list<StepPart> parts_;
+  bool own_pauses_ = false;
+  std::vector<std::shared_ptr<Given>> given_;
+  CancellationToken token_;  // of what runs here; outlives the calls
+  Calls calls_;
 };
 
 }  // namespace headrace::distributed

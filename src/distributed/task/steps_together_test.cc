@@ -223,6 +223,50 @@ TEST_F(StepsTogetherTest, AStoppedServerEndsThem) {
   EXPECT_FALSE(end.ok());
 }
 
+// Steps like some that ran hold no thread while they wait; what they wait for
+// and what ends them is the same.
+TEST_F(StepsTogetherTest, WithoutAThread) {
+  ASSERT_EQ(End(*Start({Step({}, {"put"}), Step({"taken:0"}, {})})).size(), 2u);
+  const auto steps = Start({Step({"taken:0"}, {}), Step({}, {"add"})});
+  EXPECT_FALSE(*steps->Wait(milliseconds(30)));
+  ASSERT_EQ(End(*Start({Step({}, {"put"})})).size(), 1u);
+  const std::vector<StepResult> got = End(*steps);
+  ASSERT_EQ(got.size(), 2u);
+  EXPECT_EQ(got[0].fetched.at(0).scalar<float>(), 1);
+  EXPECT_EQ(Value(), 2);
+}
+
+// None is amid the one before it, which would be as many calls on a stack.
+TEST_F(StepsTogetherTest, AsManyAsMayCome) {
+  constexpr int kMany = 20'000;
+  int ended = 1;
+  while (ended < kMany) {
+    const auto got =
+        End(*Start(std::vector<StepRequest>(kMany - ended, Step({}, {"add"}))));
+    for (const StepResult& r : got) ASSERT_EQ(r.status, OkStatus());
+    ended += static_cast<int>(got.size());  // less than all in a second
+  }
+  EXPECT_EQ(Value(), kMany);
+}
+
+TEST_F(StepsTogetherTest, AClosedSessionEndsThem) {
+  ASSERT_EQ(End(*Start({Step({}, {"put"}), Step({"taken:0"}, {})})).size(), 2u);
+  const auto steps = Start({Step({"taken:0"}, {}), Step({}, {"add"})});
+  EXPECT_FALSE(*steps->Wait(milliseconds(30)));
+  tensorflow::CloseSessionRequest request;
+  request.set_session_handle(session_);
+  tensorflow::CloseSessionResponse closed;
+  CallOptions options;
+  options.deadline = Clock::now() + kLong;
+  ASSERT_EQ(CallAndWait(*channel_, absl::StrCat(kMasterService, "CloseSession"),
+                        request, &closed, options),
+            OkStatus());
+  ASSERT_TRUE(*steps->Wait(kLong));
+  const std::vector<StepResult> got = Taken(*steps);
+  ASSERT_EQ(got.size(), 1u);
+  EXPECT_TRUE(absl::IsCancelled(got[0].status)) << got[0].status;
+}
+
 TEST_F(StepsTogetherTest, WhatNoSuchCallIs) {
   RunStepsRequest request;
   request.set_session_handle(session_);

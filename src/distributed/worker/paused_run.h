@@ -13,12 +13,20 @@
 
 namespace headrace::distributed {
 
+// Has the transport's thread call a function soon (ServerCall::Later and
+// Channel::Later); false where it does not.
+using Later = std::function<bool(std::function<void()>)>;
+
+// Calls `f` soon, not within this where that can be: on a thread of its own
+// where the transport does not, here where the system has none.
+inline void GoOnLater(const Later& later, const std::function<void()>& f) {
+  if (!later(f) && !RunOnOwnThread(f).ok()) f();
+}
+
 // Its place with a worker, which begins it. Thread-safe.
 class PausedRun : public RunHost {
  public:
-  // `later`: ServerCall::Later of the call that asks for it.
-  explicit PausedRun(std::function<bool(std::function<void()>)> later)
-      : later_(std::move(later)) {}
+  explicit PausedRun(Later later) : later_(std::move(later)) {}
 
   // Before it begins: where its ends of edges meet others.
   void MeetsIn(std::shared_ptr<StepRendezvous> rendezvous) {
@@ -48,14 +56,10 @@ class PausedRun : public RunHost {
     const RendezvousScope meeting(rendezvous_.get());
     part();
   }
-  void GoOn(std::function<void()> part) override {
-    if (later_(part)) return;
-    // Where the system has no thread it goes on amid what it waited for.
-    if (!RunOnOwnThread(part).ok()) part();
-  }
+  void GoOn(std::function<void()> part) override { GoOnLater(later_, part); }
 
  private:
-  const std::function<bool(std::function<void()>)> later_;
+  const Later later_;
   std::shared_ptr<StepRendezvous> rendezvous_;
   CancellationToken token_;
   Mutex mutex_;

@@ -363,17 +363,28 @@ StatusOr<std::shared_ptr<StepRendezvous>> Worker::Meet(
 }
 
 StatusOr<std::shared_ptr<RegisteredGraph>> Worker::GraphOf(
-    const tensorflow::RunGraphRequest& request) {
-  HR_ASSIGN_OR_RETURN(const auto session,
-                      SessionOf(request.create_worker_session_called(),
-                                request.session_handle()));
-  return GraphOf(*session, request.graph_handle());
+    bool in_session, const std::string& handle, const std::string& graph) {
+  HR_ASSIGN_OR_RETURN(const auto session, SessionOf(in_session, handle));
+  return GraphOf(*session, graph);
 }
 
 bool Worker::EndsSoon(const tensorflow::RunGraphRequest& request) {
   if (request.is_partial()) return false;
-  const auto graph = GraphOf(request);
+  const auto graph = GraphOf(request.create_worker_session_called(),
+                             request.session_handle(), request.graph_handle());
   return graph.ok() && (*graph)->ends_soon();
+}
+
+bool Worker::EndsSoon(const std::string& session,
+                      const std::string& graph_handle) {
+  const auto graph = GraphOf(true, session, graph_handle);
+  return graph.ok() && (*graph)->ends_soon();
+}
+
+bool Worker::MayPause(const std::string& session,
+                      const std::string& graph_handle) {
+  const auto graph = GraphOf(true, session, graph_handle);
+  return graph.ok() && (*graph)->may_pause();
 }
 
 bool Worker::MayPause(const tensorflow::RunGraphRequest& request) {
@@ -381,7 +392,8 @@ bool Worker::MayPause(const tensorflow::RunGraphRequest& request) {
   if (request.is_partial() || opts.record_timeline() || opts.record_costs()) {
     return false;
   }
-  const auto graph = GraphOf(request);
+  const auto graph = GraphOf(request.create_worker_session_called(),
+                             request.session_handle(), request.graph_handle());
   return graph.ok() && (*graph)->may_pause();
 }
 

@@ -98,11 +98,13 @@ class Worker {
   // Whether such a run ends at once, and waits for nothing. False where there
   // is no such graph.
   bool EndsSoon(const tensorflow::RunGraphRequest& request);
+  bool EndsSoon(const std::string& session, const std::string& graph);
   // On the caller's thread.
   Status Run(GraphRun run, GraphRunResult* result);
   // Whether such a run may go by Begin: it takes a thread only for short parts
   // between its waits.
   bool MayPause(const tensorflow::RunGraphRequest& request);
+  bool MayPause(const std::string& session, const std::string& graph);
   // The same as Run, which holds no thread while it waits, and listens to
   // PausedRun::Stop alone. `ended` is called once, perhaps at once, unless what
   // this returns is an error. This object must live until then.
@@ -163,8 +165,9 @@ class Worker {
   StatusOr<Surroundings> SurroundingsOf(GraphRun& run);
   // Begins to fetch what the run takes from others.
   void Expect(const GraphRun& run, const Surroundings& around);
-  StatusOr<std::shared_ptr<RegisteredGraph>> GraphOf(
-      const tensorflow::RunGraphRequest& request);
+  StatusOr<std::shared_ptr<RegisteredGraph>> GraphOf(bool in_session,
+                                                     const std::string& session,
+                                                     const std::string& graph);
   Status RunWhole(GraphRun& run, RegisteredGraph& graph,
                   const RunServices& services, GraphRunResult* result);
   Status RunPart(GraphRun& run, std::shared_ptr<Session> session,
