@@ -27,15 +27,30 @@ StatusOr<StepRequest> StepOf(const RunStepRequest& request) {
   return step;
 }
 
+// On a thread of the transport, perhaps, which memory that runs out must not
+// end.
 Status WriteFetched(const RunStepRequest& request,
                     const std::vector<Tensor>& fetched,
                     RunStepResponse* response) {
-  for (int i = 0; i < request.fetch_size(); ++i) {
-    auto* named = response->add_tensor();
-    named->set_name(request.fetch(i));
-    HR_RETURN_IF_ERROR(TensorToProto(fetched[i], named->mutable_tensor()));
-  }
-  return OkStatus();
+  return Guarded("a step's answer", [&]() -> Status {
+    for (int i = 0; i < request.fetch_size(); ++i) {
+      auto* named = response->add_tensor();
+      named->set_name(request.fetch(i));
+      HR_RETURN_IF_ERROR(TensorToProto(fetched[i], named->mutable_tensor()));
+    }
+    return OkStatus();
+  });
+}
+
+// The same of a request.
+StatusOr<StepRequest> GuardedStepOf(const RunStepRequest& request) {
+  StatusOr<StepRequest> step;
+  const Status s = Guarded("a step's request", [&] {
+    step = StepOf(request);
+    return step.status();
+  });
+  if (!s.ok()) return s;
+  return step;
 }
 
 Status RunStepOf(MasterSession& session, const RunStepRequest& request,
@@ -95,7 +110,7 @@ bool BeginRunStep(Master& master, const std::shared_ptr<ServerCall>& call,
                   const std::shared_ptr<const RunStepRequest>& request) {
   if (!request->partial_run_handle().empty()) return false;
   const auto session = master.Find(request->session_handle());
-  StatusOr<StepRequest> step = StepOf(*request);
+  StatusOr<StepRequest> step = GuardedStepOf(*request);
   if (!session.ok() || !step.ok()) return false;  // which is said there
   const auto begun = (*session)->TryBegin(
       *step, LaterOf(call),
@@ -195,7 +210,7 @@ class StepsInTurn : public std::enable_shared_from_this<StepsInTurn> {
   }
   // Whether it has begun without a thread; the next one follows it then.
   bool Begin(const RunStepRequest& message) {
-    StatusOr<StepRequest> step = headrace::distributed::StepOf(message);
+    StatusOr<StepRequest> step = GuardedStepOf(message);
     if (!step.ok()) return false;  // which is said there
     const int number = next_;
     const auto begun = session_->TryBegin(

@@ -97,7 +97,11 @@ void BeginRunGraph(const std::shared_ptr<Worker>& worker,
   call->OnCancel([paused] { paused->Stop(); });
   const auto ended = [worker, call, request](Status s, GraphRunResult result) {
     RunGraphResponse response;
-    if (s.ok()) s = WriteRun(*request, std::move(result), &response);
+    if (s.ok()) {
+      s = Guarded("a run's answer", [&] {
+        return WriteRun(*request, std::move(result), &response);
+      });
+    }
     s = SayError(*request, s, &response);
     call->Finish(AnswerWith(s, response));
   };
