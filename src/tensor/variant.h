@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <typeinfo>
 #include <vector>
 
 #include "tensor/dtype.h"
@@ -68,6 +69,9 @@ struct ResourceHandle {
   std::string container;
   std::string name;
   std::shared_ptr<const HandleData> data;  // may be null
+  // The class of what the name stands for (op/resource.h), where it is known:
+  // resources of several kinds may have one name.
+  const std::type_info* kind = nullptr;
 };
 
 }  // namespace headrace

@@ -157,10 +157,11 @@ Status MakeNamedMultiDevice(KernelContext& c) {
   if (handle.name.empty()) {
     handle.name = absl::StrCat("_multi_device_iterator", unnamed++);
   }
-  HR_ASSIGN_OR_RETURN(handle.resource, c.services().resources->LookUpOrCreate(
-                                           handle.container, handle.name, [&] {
-                                             return NewMultiDevice(c.op());
-                                           }));
+  HR_ASSIGN_OR_RETURN(
+      handle.resource,
+      c.services().resources->LookUpOrCreate<MultiDeviceResource>(
+          handle.container, handle.name,
+          [&] { return NewMultiDevice(c.op()); }));
   c.set_output(0, Tensor::Scalar(std::move(handle)));
   return OkStatus();
 }

@@ -287,10 +287,9 @@ Chosen& TheChosen() {
 
 std::shared_ptr<CollectiveEngine> EngineOf(const RunServices& services) {
   if (services.resources == nullptr) return TheCollectiveEngine();
-  const auto found = services.resources->LookUp(kEngineContainer, kEngineName);
   const auto given =
-      found.ok() ? std::dynamic_pointer_cast<GivenEngine>(*found) : nullptr;
-  return given ? given->engine : TheCollectiveEngine();
+      services.resources->LookUp<GivenEngine>(kEngineContainer, kEngineName);
+  return given.ok() ? (*given)->engine : TheCollectiveEngine();
 }
 
 void GiveEngine(std::shared_ptr<CollectiveEngine> engine,

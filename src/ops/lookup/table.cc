@@ -247,7 +247,7 @@ Status HandTable(
   } else {
     HR_ASSIGN_OR_RETURN(
         handle.resource,
-        c.services().resources->LookUpOrCreate(
+        c.services().resources->LookUpOrCreate<Table>(
             handle.container, handle.name,
             [&]() -> StatusOr<std::shared_ptr<Resource>> { return make(); }));
   }

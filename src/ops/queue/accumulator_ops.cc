@@ -19,17 +19,15 @@ Status MakeAccumulator(KernelContext& c) {
   const Shape& shape = op.attr<Shape>("shape");
   const bool mean = op.string_attr("reduction_type") == "MEAN";
   HR_ASSIGN_OR_RETURN(
-      auto resource,
-      MakeHandle(
-          c, [&](std::string name) -> StatusOr<std::shared_ptr<Resource>> {
-            return std::make_shared<A>(std::move(name), dtype, shape, mean);
-          }));
-  // A shared name may have been taken before, by any other resource.
-  auto* made = dynamic_cast<A*>(resource.get());
-  if (made == nullptr || made->dtype() != dtype || made->shape() != shape) {
+      auto made,
+      MakeHandle<A>(c, [&](std::string name) -> StatusOr<std::shared_ptr<A>> {
+        return std::make_shared<A>(std::move(name), dtype, shape, mean);
+      }));
+  // A shared name may have been taken before.
+  if (made->dtype() != dtype || made->shape() != shape) {
     return InvalidArgument("Shared accumulator '",
                            op.string_attr("shared_name"), "' is another one (",
-                           resource->DebugString(), ") than ", op.name(),
+                           made->DebugString(), ") than ", op.name(),
                            " asks for");
   }
   return OkStatus();

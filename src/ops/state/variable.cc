@@ -16,6 +16,7 @@ class VarHandle : public Kernel {
     handle_.name = op.string_attr("shared_name");
     handle_.container = op.string_attr("container");
     if (handle_.container.empty()) handle_.container = "localhost";
+    handle_.kind = &typeid(Variable);
     handle_.device = std::string(kCpuName);
     handle_.data = std::make_shared<const HandleData>(
         HandleData{HandlePart{dtype_, shape_}});
@@ -146,8 +147,11 @@ StatusOr<VariableInput> VariableToAssign(const KernelContext& c) {
   if (handle.resource || c.services().resources == nullptr) {
     return VariableOf(c, 0);
   }
-  HR_ASSIGN_OR_RETURN(auto resource,
-                      c.services().resources->LookUpOrCreate(
+  if (handle.kind != nullptr && *handle.kind != typeid(Variable)) {
+    return VariableOf(c, 0);  // whose error says what it is
+  }
+  HR_ASSIGN_OR_RETURN(auto variable,
+                      c.services().resources->LookUpOrCreate<Variable>(
                           handle.container, handle.name,
                           [&]() -> StatusOr<std::shared_ptr<Resource>> {
                             Shape shape = handle.data && !handle.data->empty()
@@ -158,11 +162,6 @@ StatusOr<VariableInput> VariableToAssign(const KernelContext& c) {
                             return std::make_shared<Variable>(
                                 c.op().input_types()[1], shape);
                           }));
-  auto variable = std::dynamic_pointer_cast<Variable>(resource);
-  if (!variable) {
-    return InvalidArgument("Trying to access resource of the wrong type: ",
-                           resource->DebugString());
-  }
   return VariableInput{std::move(variable), handle.name};
 }
 
@@ -201,7 +200,12 @@ Status Destroy(KernelContext& c) {
   const ResourceHandle& handle = c.input(0).scalar<ResourceHandle>();
   // Anonymous variables go with their last handle.
   if (handle.resource || c.services().resources == nullptr) return OkStatus();
-  Status s = c.services().resources->Delete(handle.container, handle.name);
+  const auto remove = [&](const std::type_info* kind) {
+    return c.services().resources->Delete(handle.container, handle.name, kind);
+  };
+  Status s = remove(handle.kind ? handle.kind : &typeid(Variable));
+  // Handles of other kinds need not tell theirs.
+  if (!s.ok() && handle.kind == nullptr) s = remove(nullptr);
   return c.op().bool_attr("ignore_lookup_error") ? OkStatus() : s;
 }
 
