@@ -46,6 +46,10 @@ Status Variable::MakeExclusive(StringView name) {
   return OkStatus();
 }
 
+Status WrongKind(StringView what) {
+  return InvalidArgument("Trying to access resource of the wrong type: ", what);
+}
+
 StatusOr<std::shared_ptr<Resource>> ResourceManager::Find(
     const std::string& container, const std::string& name,
     const std::type_info* kind) const {
@@ -151,7 +155,7 @@ StatusOr<std::shared_ptr<Resource>> ResourceOf(const Tensor& handle,
   // Handles of anonymous resources carry them; names are looked up only where
   // graphs and checkpoints say them.
   if (h->resource) return h->resource;
-  return manager->LookUp(h->container, h->name);
+  return manager->Find(h->container, h->name, h->kind);
 }
 
 }  // namespace headrace

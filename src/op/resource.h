@@ -50,13 +50,13 @@ class Variable : public Resource {
   Tensor value_ ABSL_GUARDED_BY(mutex_);  // no buffer: uninitialised
 };
 
-inline Status WrongKind(const Resource& r) {
-  return InvalidArgument("Trying to access resource of the wrong type: ",
-                         r.DebugString());
-}
+// The error of a handle that stands for another kind than its user needs;
+// `what` is the resource, or its name where that is all the handle says.
+Status WrongKind(StringView what);
 
 // Container -> name -> resources, one of each kind: a queue and a variable may
-// have one name. The kind is the class that who uses a resource asks for.
+// have one name. A kind is a class: the one that the users of the resource ask
+// for by LookUp and ResourceAs, so a base where they take any class of it.
 // Thread-safe.
 class ResourceManager {
  public:
@@ -65,13 +65,12 @@ class ResourceManager {
   StatusOr<std::shared_ptr<T>> LookUp(const std::string& container,
                                       const std::string& name) const {
     HR_ASSIGN_OR_RETURN(auto r, Find(container, name, &typeid(T)));
-    return Cast<T>(std::move(r));
+    return std::static_pointer_cast<T>(r);
   }
-  // Of any kind.
-  StatusOr<std::shared_ptr<Resource>> LookUp(const std::string& container,
-                                             const std::string& name) const {
-    return Find(container, name, nullptr);
-  }
+  // Of the kind that is given, or of any when it is null.
+  StatusOr<std::shared_ptr<Resource>> Find(const std::string& container,
+                                           const std::string& name,
+                                           const std::type_info* kind) const;
   template <typename T>
   Status Create(const std::string& container, const std::string& name,
                 std::shared_ptr<T> r) {  // AlreadyExists
@@ -81,13 +80,17 @@ class ResourceManager {
   template <typename T>
   StatusOr<std::shared_ptr<T>> LookUpOrCreate(
       const std::string& container, const std::string& name,
-      const std::function<StatusOr<std::shared_ptr<Resource>>()>& make) {
-    HR_ASSIGN_OR_RETURN(auto r, FindOrMake(container, name, typeid(T), make));
-    return Cast<T>(std::move(r));
+      const std::function<StatusOr<std::shared_ptr<T>>()>& make) {
+    HR_ASSIGN_OR_RETURN(
+        auto r, FindOrMake(container, name, typeid(T),
+                           [&]() -> StatusOr<std::shared_ptr<Resource>> {
+                             return make();
+                           }));
+    return std::static_pointer_cast<T>(r);
   }
-  // That of a kind, or all of the name.
+  // That of a kind, or all of the name when it is null.
   Status Delete(const std::string& container, const std::string& name,
-                const std::type_info* kind = nullptr);
+                const std::type_info* kind);
   void ClearContainer(const std::string& container);
   void Clear();
 
@@ -95,15 +98,6 @@ class ResourceManager {
   using Kinds = std::vector<std::pair<std::type_index,  // few, mostly one
                                       std::shared_ptr<Resource>>>;
 
-  template <typename T>
-  static StatusOr<std::shared_ptr<T>> Cast(std::shared_ptr<Resource> r) {
-    auto t = std::dynamic_pointer_cast<T>(r);
-    if (!t) return WrongKind(*r);
-    return t;
-  }
-  StatusOr<std::shared_ptr<Resource>> Find(const std::string& container,
-                                           const std::string& name,
-                                           const std::type_info* kind) const;
   Status Add(const std::string& container, const std::string& name,
              const std::type_info& kind, std::shared_ptr<Resource> r);
   StatusOr<std::shared_ptr<Resource>> FindOrMake(
@@ -126,19 +120,18 @@ StatusOr<const ResourceHandle*> HandleOf(const Tensor& handle,
 // What is behind it; NotFound when it does not exist (any more).
 StatusOr<std::shared_ptr<Resource>> ResourceOf(const Tensor& handle,
                                                ResourceManager* manager);
-// The same of a kind; InvalidArgument for another one.
+// The same of a kind; InvalidArgument for a handle of another one.
 template <typename T>
 StatusOr<std::shared_ptr<T>> ResourceAs(const Tensor& handle,
                                         ResourceManager* manager) {
   HR_ASSIGN_OR_RETURN(const ResourceHandle* h, HandleOf(handle, manager));
-  if (!h->resource && (h->kind == nullptr || *h->kind == typeid(T))) {
-    auto found = manager->LookUp<T>(h->container, h->name);
-    if (found.ok() || h->kind != nullptr) return found;
+  if (h->resource) {
+    auto t = std::dynamic_pointer_cast<T>(h->resource);
+    if (!t) return WrongKind(h->resource->DebugString());
+    return t;
   }
-  HR_ASSIGN_OR_RETURN(auto r, ResourceOf(handle, manager));
-  auto t = std::dynamic_pointer_cast<T>(r);
-  if (!t) return WrongKind(*r);
-  return t;
+  if (h->kind != nullptr && *h->kind != typeid(T)) return WrongKind(h->name);
+  return manager->LookUp<T>(h->container, h->name);
 }
 
 }  // namespace headrace

@@ -69,8 +69,9 @@ struct ResourceHandle {
   std::string container;
   std::string name;
   std::shared_ptr<const HandleData> data;  // may be null
-  // The class of what the name stands for (op/resource.h), where it is known:
-  // resources of several kinds may have one name.
+  // The class under which the name is kept, as resources of several kinds may
+  // have one name (op/resource.h). Null where no name is kept, and in handles
+  // that came from elsewhere.
   const std::type_info* kind = nullptr;
 };
 

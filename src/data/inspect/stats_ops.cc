@@ -162,9 +162,10 @@ Status MakeAggregator(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(handle.resource,
                       c.services().resources->LookUpOrCreate<StatsAggregator>(
                           handle.container, handle.name,
-                          []() -> StatusOr<std::shared_ptr<Resource>> {
+                          []() -> StatusOr<std::shared_ptr<StatsAggregator>> {
                             return std::make_shared<StatsAggregator>();
                           }));
+  handle.kind = &typeid(StatsAggregator);
   c.set_output(0, Tensor::Scalar(std::move(handle)));
   return OkStatus();
 }

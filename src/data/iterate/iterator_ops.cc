@@ -40,9 +40,10 @@ StatusOr<ResourceHandle> Named(const KernelContext& c) {
       handle.resource,
       c.services().resources->LookUpOrCreate<IteratorResource>(
           handle.container, handle.name,
-          [&]() -> StatusOr<std::shared_ptr<Resource>> {
+          [&]() -> StatusOr<std::shared_ptr<IteratorResource>> {
             return std::make_shared<IteratorResource>(std::move(spec));
           }));
+  handle.kind = &typeid(IteratorResource);
   return handle;
 }
 

@@ -136,7 +136,8 @@ StatusOr<std::shared_ptr<MultiDeviceResource>> MultiDeviceInput(
   return ResourceAs<MultiDeviceResource>(c.input(i), c.services().resources);
 }
 
-StatusOr<std::shared_ptr<Resource>> NewMultiDevice(const ResolvedOp& op) {
+StatusOr<std::shared_ptr<MultiDeviceResource>> NewMultiDevice(
+    const ResolvedOp& op) {
   HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(op));
   const size_t shards = op.attr<std::vector<std::string>>("devices").size();
   return std::make_shared<MultiDeviceResource>(std::move(spec), shards);
@@ -162,6 +163,7 @@ Status MakeNamedMultiDevice(KernelContext& c) {
       c.services().resources->LookUpOrCreate<MultiDeviceResource>(
           handle.container, handle.name,
           [&] { return NewMultiDevice(c.op()); }));
+  handle.kind = &typeid(MultiDeviceResource);
   c.set_output(0, Tensor::Scalar(std::move(handle)));
   return OkStatus();
 }

@@ -88,7 +88,7 @@ StatusOr<std::shared_ptr<RowBatcher>> RowBatcher::Of(const KernelContext& c,
   if (container.empty()) container = "localhost";
   return c.services().resources->LookUpOrCreate<RowBatcher>(
       container, absl::StrCat(c.op().string_attr("shared_name"), "/", more),
-      [&]() -> StatusOr<std::shared_ptr<Resource>> {
+      [&]() -> StatusOr<std::shared_ptr<RowBatcher>> {
         return std::make_shared<RowBatcher>(rules);
       });
 }

@@ -54,7 +54,7 @@ class Exchange : public Resource {
     if (container.empty()) container = "localhost";
     return c.services().resources->LookUpOrCreate<Exchange>(
         container, c.op().string_attr("shared_name"),
-        []() -> StatusOr<std::shared_ptr<Resource>> {
+        []() -> StatusOr<std::shared_ptr<Exchange>> {
           return std::make_shared<Exchange>();
         });
   }

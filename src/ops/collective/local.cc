@@ -296,7 +296,8 @@ void GiveEngine(std::shared_ptr<CollectiveEngine> engine,
                 ResourceManager& resources) {
   auto given = std::make_shared<GivenEngine>();
   given->engine = std::move(engine);
-  resources.Delete(kEngineContainer, kEngineName).IgnoreError();  // none there
+  resources.Delete(kEngineContainer, kEngineName, &typeid(GivenEngine))
+      .IgnoreError();  // none there
   resources.Create(kEngineContainer, kEngineName, std::move(given))
       .IgnoreError();  // another thread gave one
 }

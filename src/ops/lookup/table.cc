@@ -249,7 +249,8 @@ Status HandTable(
         handle.resource,
         c.services().resources->LookUpOrCreate<Table>(
             handle.container, handle.name,
-            [&]() -> StatusOr<std::shared_ptr<Resource>> { return make(); }));
+            [&]() -> StatusOr<std::shared_ptr<Table>> { return make(); }));
+    handle.kind = &typeid(Table);
   }
   const auto* table = dynamic_cast<const Table*>(handle.resource.get());
   if (table != nullptr &&

@@ -28,7 +28,7 @@ StatusOr<std::shared_ptr<T>> MakeHandle(KernelContext& c, Make&& make) {
     HR_ASSIGN_OR_RETURN(resource,
                         c.services().resources->template LookUpOrCreate<T>(
                             handle.container, handle.name,
-                            [&]() -> StatusOr<std::shared_ptr<Resource>> {
+                            [&]() -> StatusOr<std::shared_ptr<T>> {
                               return make(handle.name);
                             }));
     handle.kind = &typeid(T);

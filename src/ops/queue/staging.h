@@ -58,7 +58,7 @@ StatusOr<std::shared_ptr<A>> SharedArea(const KernelContext& c) {
                              op.int_attr("memory_limit")};
   return c.services().resources->template LookUpOrCreate<A>(
       container, op.string_attr("shared_name"),
-      [&]() -> StatusOr<std::shared_ptr<Resource>> {
+      [&]() -> StatusOr<std::shared_ptr<A>> {
         return std::make_shared<A>(limits);
       });
 }

@@ -49,7 +49,7 @@ StatusOr<std::shared_ptr<SparseTensorsMap>> MapFor(const KernelContext& c) {
   if (container.empty()) container = "localhost";
   return c.services().resources->LookUpOrCreate<SparseTensorsMap>(
       container, c.op().string_attr("shared_name"),
-      []() -> StatusOr<std::shared_ptr<Resource>> {
+      []() -> StatusOr<std::shared_ptr<SparseTensorsMap>> {
         return std::make_shared<SparseTensorsMap>();
       });
 }

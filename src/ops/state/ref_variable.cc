@@ -33,7 +33,7 @@ Status MakeReference(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(handle.resource,
                       c.services().resources->LookUpOrCreate<RefVariable>(
                           handle.container, handle.name,
-                          [&]() -> StatusOr<std::shared_ptr<Resource>> {
+                          [&]() -> StatusOr<std::shared_ptr<RefVariable>> {
                             return std::make_shared<RefVariable>(dtype, shape);
                           }));
   c.set_output(0, Tensor::Scalar<ResourceHandle>(std::move(handle)));

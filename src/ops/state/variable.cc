@@ -30,6 +30,7 @@ class VarHandle : public Kernel {
     // handles.
     if (anonymous_) {
       handle.name = debug_name_;
+      handle.kind = nullptr;
       handle.resource = std::make_shared<Variable>(dtype_, shape_);
     }
     c.set_output(0, Tensor::Scalar<ResourceHandle>(std::move(handle)));
@@ -94,19 +95,19 @@ Status ReadShape(ShapeContext& c) {
 }
 
 Status Read(KernelContext& c) {
-  StatusOr<Tensor> t = ReadVariable(c, 0, c.op().output_types()[0]);
+  const StatusOr<VariableInput> v = VariableOf(c, 0);
   // Upstream's text for reads, which other ops on missing variables do not
   // have.
-  if (absl::IsNotFound(t.status())) {
+  if (!v.ok()) {
     const ResourceHandle& h = c.input(0).scalar<ResourceHandle>();
     return FailedPrecondition(
         "Could not find variable ", h.name,
         ". This could mean that the variable has been deleted. In TF1, it can "
         "also mean the variable is uninitialized. Debug info: container=",
-        h.container, ", status error message=", t.status().message());
+        h.container, ", status error message=", v.status().message());
   }
-  HR_RETURN_IF_ERROR(t.status());
-  c.set_output(0, *std::move(t));
+  HR_ASSIGN_OR_RETURN(Tensor t, ReadVariable(*v, c.op().output_types()[0]));
+  c.set_output(0, std::move(t));
   return OkStatus();
 }
 
@@ -153,7 +154,7 @@ StatusOr<VariableInput> VariableToAssign(const KernelContext& c) {
   HR_ASSIGN_OR_RETURN(auto variable,
                       c.services().resources->LookUpOrCreate<Variable>(
                           handle.container, handle.name,
-                          [&]() -> StatusOr<std::shared_ptr<Resource>> {
+                          [&]() -> StatusOr<std::shared_ptr<Variable>> {
                             Shape shape = handle.data && !handle.data->empty()
                                               ? handle.data->front().shape
                                               : Shape::UnknownRank();
@@ -198,14 +199,12 @@ HR_OP(AssignVariableOp)
 
 Status Destroy(KernelContext& c) {
   const ResourceHandle& handle = c.input(0).scalar<ResourceHandle>();
-  // Anonymous variables go with their last handle.
-  if (handle.resource || c.services().resources == nullptr) return OkStatus();
-  const auto remove = [&](const std::type_info* kind) {
-    return c.services().resources->Delete(handle.container, handle.name, kind);
-  };
-  Status s = remove(handle.kind ? handle.kind : &typeid(Variable));
-  // Handles of other kinds need not tell theirs.
-  if (!s.ok() && handle.kind == nullptr) s = remove(nullptr);
+  // Anonymous resources go with their last handle.
+  const bool anonymous = handle.resource && handle.kind == nullptr;
+  if (anonymous || c.services().resources == nullptr) return OkStatus();
+  // Who took a handle from elsewhere means what any of its users would find.
+  const Status s = c.services().resources->Delete(handle.container, handle.name,
+                                                  handle.kind);
   return c.op().bool_attr("ignore_lookup_error") ? OkStatus() : s;
 }
 

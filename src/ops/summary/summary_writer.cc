@@ -91,16 +91,17 @@ HR_OP(SummaryWriter)
     .Shape(ScalarShape)
     .Cpu(ComputeOwn<MakeHandle>);
 
-StatusOr<std::shared_ptr<Resource>> OpenFile(const std::string& logdir,
-                                             const std::string& suffix,
-                                             int max_queue, int flush_millis) {
+StatusOr<std::shared_ptr<SummaryFile>> OpenFile(const std::string& logdir,
+                                                const std::string& suffix,
+                                                int max_queue,
+                                                int flush_millis) {
   std::string folder;
   HR_ASSIGN_OR_RETURN(FileSystem * fs, FileSystemFor(logdir, &folder));
   HR_RETURN_IF_ERROR(CreateDirectories(fs, folder));
   HR_ASSIGN_OR_RETURN(
       auto writer, EventWriter::Create(fs, JoinPath(folder, "events"), suffix));
-  return std::shared_ptr<Resource>(std::make_shared<SummaryFile>(
-      std::move(writer), max_queue, flush_millis));
+  return std::make_shared<SummaryFile>(std::move(writer), max_queue,
+                                       flush_millis);
 }
 
 Status CreateFile(KernelContext& c) {
