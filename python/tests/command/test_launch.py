@@ -1,5 +1,6 @@
 """headrace run -n: the tasks of a cluster."""
 
+import pytest
 from command_line import program
 
 PROGRAM = """
@@ -80,3 +81,35 @@ def test_its_own_exit_code(tmp_path):
     done = program("run", "--workers=2", path, text=True)
     assert done.returncode == 9
     assert "worker 1 ended with 9; the other tasks are ended" in done.stderr
+
+
+COORDINATED = """
+import json, os, sys
+import headrace as tf
+
+config = json.loads(os.environ["TF_CONFIG"])
+job, index = config["task"]["type"], config["task"]["index"]
+if job != "chief":
+    tf.distribute.Server(
+        tf.train.ClusterSpec(config["cluster"]), job_name=job, task_index=index
+    ).join()
+resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+strategy = tf.distribute.ParameterServerStrategy(resolver)
+coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
+with strategy.scope():
+    v = tf.Variable(0.0)
+for _ in range(4):
+    coordinator.schedule(tf.function(lambda: v.assign_add(1.0)))
+coordinator.join()
+print(v.numpy())
+sys.exit(int(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("code", [0, 7])
+def test_workers_of_a_coordinator_end_with_it(tmp_path, code):
+    path = tmp_path / "train.py"
+    path.write_text(COORDINATED)
+    done = program("run", "--chief", "-n", 2, "--ps", 1, path, code, text=True)
+    assert done.returncode == code, done.stderr
+    assert lines(done.stdout, "chief 0") == ["4.0"]

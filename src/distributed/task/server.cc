@@ -2,6 +2,7 @@
 
 #include "absl/strings/numbers.h"
 #include "base/host_name.h"
+#include "base/launcher.h"
 #include "distributed/channels.h"
 #include "distributed/eager/eager_service.h"
 #include "distributed/introducing_channel.h"
@@ -244,6 +245,7 @@ void Server::Start() {
 Server::~Server() { Stop(); }
 
 Status Server::Join() {
+  TellLauncherOfServing();
   while (true) {
     {
       MutexLock lock(mutex_);
