@@ -1,5 +1,7 @@
 """headrace run -n: the tasks of a cluster."""
 
+import os
+
 import pytest
 from command_line import program
 
@@ -57,6 +59,16 @@ def test_modules_and_logs(tmp_path):
     text = (logs / "worker-1.log").read_text()
     assert text.startswith("['-x']\n")
     assert '"index": 1' in text
+
+
+def test_tasks_have_the_environment(tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text(
+        "import os; print(os.environ['OF_THE_USER'], len(os.environ['PATH']))"
+    )
+    environment = {**os.environ, "OF_THE_USER": "one"}
+    done = program("run", "-n", 1, path, text=True, env=environment)
+    assert lines(done.stdout, "worker 0") == [f"one {len(os.environ['PATH'])}"]
 
 
 def test_programs_have_their_own_help(tmp_path, line):
