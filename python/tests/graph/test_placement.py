@@ -116,7 +116,9 @@ def test_errors_tell_where_the_node_was_made(of_cluster):
         with pytest.raises(tf.errors.InvalidArgumentError) as caught:
             session.run(y)
     text = caught.value.message
-    assert text.startswith("Graph execution error:\n\nDetected at node 'far' defined at")
+    assert text.startswith(
+        "Graph execution error:\n\nDetected at node 'far' defined at"
+    )
     assert f'    File "{__file__}"' in text
     assert (
         "Node: 'far'\nCannot assign a device for operation far: {{node far}} was "
