@@ -1,145 +1,12 @@
-#include "c/partial_run.h"
+// Runs of a session's graph in several steps.
 
-#include <algorithm>
 #include <cstring>
 
-#include "absl/algorithm/container.h"
+#include "c/session.h"
 #include "c/status.h"
 #include "c/tensor.h"
-#include "graph/function.h"
 
 namespace headrace::capi {
-
-PartialRun::Needed PartialRun::NeededFor(std::vector<Node*> open) const {
-  Needed found;
-  HashSet<const Node*> seen;
-  while (!open.empty()) {
-    Node* n = open.back();
-    open.pop_back();
-    bool known = n->num_outputs() > 0;
-    for (int i = 0; i < n->num_outputs(); ++i) {
-      known = known && known_.contains({n, i});
-    }
-    if (known || !seen.insert(n).second) continue;
-    if (n->def().Is(OpRole::kPlaceholder) && n->num_inputs() == 0) {
-      found.missing = n;
-      return found;
-    }
-    found.nodes.push_back(n);
-    for (const Edge& e : n->inputs()) {
-      if (!known_.contains(e)) open.push_back(e.node);
-    }
-    for (Node* c : n->control_inputs()) open.push_back(c);
-  }
-  return found;
-}
-
-Status PartialRun::Check(StringView what, const Edge& e,
-                         const std::vector<Edge>& planned,
-                         StringView done) const {
-  const std::string name = absl::StrCat(e.node->name(), ":", e.index);
-  if (std::find(planned.begin(), planned.end(), e) == planned.end()) {
-    return InvalidArgument("The ", what, " ", name,
-                           " was not specified in partial_run_setup.");
-  }
-  const bool again = what == "feed" ? known_.contains(e) : fetched_.contains(e);
-  if (again) {
-    return InvalidArgument("The ", what, " ", name, " has already been ", done,
-                           ".");
-  }
-  return OkStatus();
-}
-
-bool PartialRun::finished() const {
-  const auto fed = [&](const Edge& e) { return known_.contains(e); };
-  const auto fetched = [&](const Edge& e) { return fetched_.contains(e); };
-  const auto ran = [&](Node* n) { return ran_.contains(n); };
-  return absl::c_all_of(plan_.feeds, fed) &&
-         absl::c_all_of(plan_.fetches, fetched) &&
-         absl::c_all_of(plan_.targets, ran);
-}
-
-Status PartialRun::CheckNotAgain(const Needed& needed) const {
-  for (const Node* n : needed.nodes) {
-    if (done_.contains(n) && HasSideEffect(n->def())) {
-      return Unimplemented("partial run: ", n->name(),
-                           " has run in an earlier step, and what is fetched "
-                           "now would run it again");
-    }
-  }
-  return OkStatus();
-}
-
-Status PartialRun::Step(TF_Session* session, const Request& step,
-                        std::vector<Tensor> feeds,
-                        std::vector<Tensor>* fetched) {
-  for (const Edge& e : step.feeds) {
-    HR_RETURN_IF_ERROR(Check("feed", e, plan_.feeds, "fed"));
-  }
-  for (const Edge& e : step.fetches) {
-    HR_RETURN_IF_ERROR(Check("fetch", e, plan_.fetches, "fetched"));
-  }
-  for (size_t i = 0; i < feeds.size(); ++i) {
-    known_.insert_or_assign(step.feeds[i], std::move(feeds[i]));
-  }
-  Request run;
-  std::vector<Node*> wanted;
-  for (const Edge& e : step.fetches) wanted.push_back(e.node);
-  Needed needed = NeededFor(wanted);
-  if (needed.missing) {
-    return InvalidArgument("Fetch ", step.fetches[0].node->name(), ":",
-                           step.fetches[0].index,
-                           " can't be computed from the feeds that have been "
-                           "fed already: ",
-                           needed.missing->name(), " is not known.");
-  }
-  // Targets that can run do.
-  for (Node* target : plan_.targets) {
-    if (ran_.contains(target)) continue;
-    Needed more = NeededFor({target});
-    if (more.missing) continue;
-    run.targets.push_back(target);
-    needed.nodes.insert(needed.nodes.end(), more.nodes.begin(),
-                        more.nodes.end());
-  }
-  for (Node* target : step.targets) {
-    if (ran_.contains(target) ||
-        std::find(run.targets.begin(), run.targets.end(), target) !=
-            run.targets.end()) {
-      continue;
-    }
-    return InvalidArgument("The target ", target->name(),
-                           " was not specified in partial_run_setup, or wants "
-                           "what has not been fed yet.");
-  }
-  HR_RETURN_IF_ERROR(CheckNotAgain(needed));
-  std::vector<Tensor> values;
-  for (const auto& [edge, value] : known_) {
-    run.feeds.push_back(edge);
-    values.push_back(value);
-  }
-  run.fetches = step.fetches;
-  for (Node* n : needed.nodes) {
-    for (int i = 0; n->def().is_stateful && i < n->num_outputs(); ++i) {
-      const DType d = n->output_type(i);
-      if (d == DType::kResource || d == DType::kVariant || IsRef(d)) continue;
-      run.fetches.push_back({n, i});
-    }
-  }
-  HR_ASSIGN_OR_RETURN(std::vector<Tensor> results,
-                      RunRequest(session, run, std::move(values)));
-  for (size_t i = 0; i < run.fetches.size(); ++i) {
-    known_.insert_or_assign(run.fetches[i], results[i]);
-  }
-  for (const Edge& e : step.fetches) fetched_.insert(e);
-  for (const Node* n : needed.nodes) {
-    if (n->def().is_stateful) done_.insert(n);
-  }
-  ran_.insert(run.targets.begin(), run.targets.end());
-  results.resize(step.fetches.size());
-  *fetched = std::move(results);
-  return OkStatus();
-}
 
 namespace {
 
@@ -167,15 +34,12 @@ Status StepOf(TF_Session* session, const char* handle, const Request& step,
     HR_RETURN_IF_ERROR(
         session->cluster->RunPart(handle, step, std::move(feeds), &fetched));
   } else {
-    MutexLock lock(session->partial_mutex);
-    auto it = session->partial.find(handle);
-    if (it == session->partial.end()) {
-      return InvalidArgument(
-          "Must run 'setup' before performing partial runs!");
-    }
-    HR_RETURN_IF_ERROR(
-        it->second->Step(session, step, std::move(feeds), &fetched));
-    if (it->second->finished()) session->partial.erase(it);
+    HR_RETURN_IF_ERROR(session->partial.Step(
+        handle, step, std::move(feeds),
+        [session](const Request& run, std::vector<Tensor> values) {
+          return RunRequest(session, run, std::move(values));
+        },
+        &fetched));
   }
   std::vector<std::unique_ptr<TF_Tensor>> made;
   for (Tensor& t : fetched) {
@@ -203,10 +67,6 @@ void TF_SessionPRunSetup(TF_Session* session, const TF_Output* inputs,
                         capi::RequestOf(session, inputs, ninputs, outputs,
                                         noutputs, target_opers, ntargets));
     HR_RETURN_IF_ERROR(session->CheckOpen());
-    if (plan.fetches.empty() && plan.targets.empty()) {
-      return headrace::InvalidArgument(
-          "Must specify at least one target to fetch or execute.");
-    }
     if (session->cluster) {
       const headrace::StopScope closing(&session->closing);
       HR_ASSIGN_OR_RETURN(const std::string name,
@@ -214,11 +74,8 @@ void TF_SessionPRunSetup(TF_Session* session, const TF_Output* inputs,
       *handle = capi::HandleText(name);
       return headrace::OkStatus();
     }
-    headrace::MutexLock lock(session->partial_mutex);
-    const std::string name =
-        absl::StrCat("partial_run_", ++session->partial_count);
-    session->partial[name] =
-        std::make_shared<capi::PartialRun>(std::move(plan));
+    HR_ASSIGN_OR_RETURN(const std::string name,
+                        session->partial.SetUp(std::move(plan)));
     *handle = capi::HandleText(name);
     return headrace::OkStatus();
   });

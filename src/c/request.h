@@ -1,16 +1,10 @@
 // What a run of a session is asked.
 #pragma once
 
-#include <vector>
-
-#include "graph/graph.h"
+#include "runtime/partial_run.h"
 
 namespace headrace::capi {
 
-struct Request {
-  std::vector<Edge> feeds;
-  std::vector<Edge> fetches;
-  std::vector<Node*> targets;
-};
+using Request = GraphRequest;
 
 }  // namespace headrace::capi

@@ -9,6 +9,7 @@
 #include "c/tensor.h"
 #include "formats/step_stats.h"
 #include "graph/step_labels.h"
+#include "op/processor.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 
 namespace headrace::capi {
@@ -186,6 +187,9 @@ Status RunInCluster(const RunCall& call, const TF_Buffer* options,
       AddStepStats(ran->events(), said.mutable_step_stats());
       MutexLock lock(session.graph->mutex);
       LabelInputs(*session.graph->graph, said.mutable_step_stats());
+      SortByDevice(*session.graph->graph,
+                   ProcessorNames(session.config.processors),
+                   said.mutable_step_stats());
     }
     HR_RETURN_IF_ERROR(SetBuffer(metadata, said));
   }

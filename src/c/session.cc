@@ -4,7 +4,6 @@
 
 #include "absl/strings/match.h"
 #include "c/buffer.h"
-#include "c/partial_run.h"
 #include "c/status.h"
 #include "distributed/processors.h"
 #include "runtime/placement.h"
@@ -88,10 +87,7 @@ Status TF_Session::CheckOpen() const {
 
 Status TF_Session::Close() {
   closing.Cancel();
-  {
-    MutexLock lock(partial_mutex);
-    partial.clear();
-  }
+  partial.Clear();
   MutexLock lock(mutex_);
   last_.reset();
   plans_.clear();

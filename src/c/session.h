@@ -30,8 +30,6 @@ struct SessionConfig {
 // InvalidArgument for bytes that are no ConfigProto, or counts below 1.
 Status ReadConfig(const void* proto, size_t length, SessionConfig* config);
 
-class PartialRun;
-
 }  // namespace headrace::capi
 
 struct TF_SessionOptions {
@@ -68,10 +66,7 @@ struct TF_Session {
   std::unique_ptr<headrace::capi::ClusterSession> cluster;
   headrace::CancellationToken closing;
 
-  headrace::Mutex partial_mutex;
-  std::map<std::string, std::shared_ptr<headrace::capi::PartialRun>> partial
-      ABSL_GUARDED_BY(partial_mutex);
-  int partial_count ABSL_GUARDED_BY(partial_mutex) = 0;
+  headrace::PartialRuns partial;
 
  private:
   headrace::ResourceManager resources_;

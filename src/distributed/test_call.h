@@ -88,4 +88,8 @@ inline std::shared_ptr<TestCall> StartCall(const Methods& methods,
   return call;
 }
 
+inline Status StatusFrom(const std::shared_ptr<TestCall>& call) {
+  return StatusOf(call->answer());
+}
+
 }  // namespace headrace::distributed

@@ -73,28 +73,13 @@ Status ExportFunctionAs(const Function& f, const ExportOptions& options,
 
 Status ExportLibrary(const Graph& graph, const ExportOptions& options,
                      GraphDef* def) {
-  HashSet<std::string> seen;
-  std::vector<std::string> names = graph.library()->Names();
-  for (std::string& name : FunctionsNamedBy(graph)) {
-    names.push_back(std::move(name));
-  }
-  // The list grows while it is walked: functions name further functions.
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (!seen.insert(names[i]).second) continue;
-    // An unknown name is kept as it is: the error is the run's.
-    StatusOr<FunctionPtr> f = FindFunction(graph.library().get(), names[i]);
-    if (!f.ok()) continue;
+  for (const auto& [name, f] : FunctionsUnder(graph)) {
     HR_RETURN_IF_ERROR(
-        ExportFunctionAs(**f, options, def->mutable_library()->add_function()));
-    if (!(*f)->gradient.empty()) {
-      auto* gradient = def->mutable_library()->add_gradient();
-      gradient->set_function_name(names[i]);
-      gradient->set_gradient_func((*f)->gradient);
-      names.push_back((*f)->gradient);
-    }
-    for (std::string& name : FunctionsNamedBy(*(*f)->body)) {
-      names.push_back(std::move(name));
-    }
+        ExportFunctionAs(*f, options, def->mutable_library()->add_function()));
+    if (f->gradient.empty()) continue;
+    auto* gradient = def->mutable_library()->add_gradient();
+    gradient->set_function_name(name);
+    gradient->set_gradient_func(f->gradient);
   }
   return OkStatus();
 }
@@ -285,6 +270,29 @@ class EffectControls {
 };
 
 }  // namespace
+
+NamedFunctions FunctionsUnder(const Graph& graph) {
+  NamedFunctions found;
+  HashSet<std::string> seen;
+  std::vector<std::string> names;
+  if (graph.library()) names = graph.library()->Names();
+  for (std::string& name : FunctionsNamedBy(graph)) {
+    names.push_back(std::move(name));
+  }
+  // The list grows while it is walked: functions name further functions.
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (!seen.insert(names[i]).second) continue;
+    // An unknown name is kept as it is: the error is the run's.
+    StatusOr<FunctionPtr> f = FindFunction(graph.library().get(), names[i]);
+    if (!f.ok()) continue;
+    if (!(*f)->gradient.empty()) names.push_back((*f)->gradient);
+    for (std::string& name : FunctionsNamedBy(*(*f)->body)) {
+      names.push_back(std::move(name));
+    }
+    found.emplace_back(names[i], *std::move(f));
+  }
+  return found;
+}
 
 Status ExportNode(const Node& node, const ExportOptions& options,
                   NodeDef* def) {

@@ -1,6 +1,10 @@
 // From graphs to GraphDef protos.
 #pragma once
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "graph/function.h"
 #include "graph/graph.h"
 
@@ -27,8 +31,13 @@ struct ExportOptions {
   const OpDef* nothing = nullptr;
 };
 
-// The graph, the functions its nodes name (and those that their bodies name)
-// and those of its library. Unimplemented for constants that hold variants.
+using NamedFunctions = std::vector<std::pair<std::string, FunctionPtr>>;
+// The functions that nodes of the graph name, those that their bodies name, and
+// those of its library; names of which there is none are left out.
+NamedFunctions FunctionsUnder(const Graph& graph);
+
+// The graph, with the functions under it. Unimplemented for constants that hold
+// variants.
 Status ExportGraph(const Graph& graph, const ExportOptions& options,
                    tensorflow::GraphDef* def);
 void ExportVersions(const GraphVersions& versions, tensorflow::VersionDef* def);

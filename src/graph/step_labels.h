@@ -1,6 +1,10 @@
-// What steps of a graph's runs read, in the form that tools of TensorFlow show.
+// What steps of a graph's runs read and where they were placed, in the form
+// that tools of TensorFlow show.
 #pragma once
 
+#include <string>
+
+#include "absl/types/span.h"
 #include "graph/graph.h"
 
 namespace tensorflow {
@@ -14,5 +18,11 @@ namespace headrace {
 // the graph does not have (nodes of functions, what plans add) stays as it is.
 // The caller sees to it that the graph is not changed meanwhile.
 void LabelInputs(const Graph& graph, tensorflow::StepStats* stats);
+
+// Sorts steps by the processors that their nodes name, in the graph or in one
+// of its functions; `devices` are the processors' full names, of which the
+// first has all other steps.
+void SortByDevice(const Graph& graph, absl::Span<const std::string> devices,
+                  tensorflow::StepStats* stats);
 
 }  // namespace headrace

@@ -44,6 +44,12 @@ std::string ProcessorName(int index) {
   return absl::StrCat("/job:localhost/replica:0/task:0/device:CPU:", index);
 }
 
+std::vector<std::string> ProcessorNames(int count) {
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) names.push_back(ProcessorName(i));
+  return names;
+}
+
 std::unique_ptr<Kernel> OnProcessor(std::unique_ptr<Kernel> kernel, int index) {
   return std::make_unique<PlacedKernel>(std::move(kernel), index);
 }

@@ -5,6 +5,8 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "op/kernel.h"
 #include "op/waiting.h"
@@ -47,6 +49,8 @@ class ProcessorScope {
 std::optional<int> ProcessorNamed(StringView device);
 // "/job:localhost/replica:0/task:0/device:CPU:1".
 std::string ProcessorName(int index);
+// Those of so many.
+std::vector<std::string> ProcessorNames(int count);
 
 // The kernel, whose runs work for that processor.
 std::unique_ptr<Kernel> OnProcessor(std::unique_ptr<Kernel> kernel, int index);

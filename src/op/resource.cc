@@ -1,6 +1,8 @@
 #include "op/resource.h"
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 
 namespace headrace {
 
@@ -44,11 +46,20 @@ Status Variable::MakeExclusive(StringView name) {
   return OkStatus();
 }
 
-StatusOr<std::shared_ptr<Resource>> ResourceManager::LookUp(
-    const std::string& container, const std::string& name) const {
+Status WrongKind(StringView what) {
+  return InvalidArgument("Trying to access resource of the wrong type: ", what);
+}
+
+StatusOr<std::shared_ptr<Resource>> ResourceManager::Find(
+    const std::string& container, const std::string& name,
+    const std::type_info* kind) const {
   MutexLock lock(mutex_);
   auto it = resources_.find({container, name});
-  if (it != resources_.end()) return it->second;
+  if (it != resources_.end()) {
+    for (const auto& [its, resource] : it->second) {
+      if (kind == nullptr || its == *kind) return resource;
+    }
+  }
   it = resources_.lower_bound({container, ""});
   if (it == resources_.end() || it->first.first != container) {
     return NotFound("Container ", container,
@@ -58,39 +69,54 @@ StatusOr<std::shared_ptr<Resource>> ResourceManager::LookUp(
   return NotFound("Resource ", container, "/", name, " does not exist.");
 }
 
-Status ResourceManager::Create(const std::string& container,
-                               const std::string& name,
-                               std::shared_ptr<Resource> r) {
+Status ResourceManager::Add(const std::string& container,
+                            const std::string& name, const std::type_info& kind,
+                            std::shared_ptr<Resource> r) {
   MutexLock lock(mutex_);
-  if (!resources_.emplace(std::pair(container, name), std::move(r)).second) {
+  Kinds& kinds = resources_[{container, name}];
+  for (const auto& [its, resource] : kinds) {
+    if (its != kind) continue;
     return AlreadyExists("Resource ", container, "/", name, " already exists");
   }
+  kinds.emplace_back(kind, std::move(r));
   return OkStatus();
 }
 
-StatusOr<std::shared_ptr<Resource>> ResourceManager::LookUpOrCreate(
+StatusOr<std::shared_ptr<Resource>> ResourceManager::FindOrMake(
     const std::string& container, const std::string& name,
+    const std::type_info& kind,
     const std::function<StatusOr<std::shared_ptr<Resource>>()>& make) {
   MutexLock lock(mutex_);
-  auto it = resources_.find({container, name});
-  if (it != resources_.end()) return it->second;
+  if (auto it = resources_.find({container, name}); it != resources_.end()) {
+    for (const auto& [its, resource] : it->second) {
+      if (its == kind) return resource;
+    }
+  }
   // Under the lock, so that `make` runs once; it must not come back for a
   // resource of this manager.
   HR_ASSIGN_OR_RETURN(auto made, make());
-  resources_.emplace(std::pair(container, name), made);
+  resources_[{container, name}].emplace_back(kind, made);
   return made;
 }
 
 Status ResourceManager::Delete(const std::string& container,
-                               const std::string& name) {
-  std::shared_ptr<Resource> last;  // destroyed after the lock
+                               const std::string& name,
+                               const std::type_info* kind) {
+  Kinds last;  // destroyed after the lock
   MutexLock lock(mutex_);
   auto it = resources_.find({container, name});
-  if (it == resources_.end()) {
+  if (it != resources_.end()) {
+    Kinds& kinds = it->second;
+    const auto others = std::stable_partition(
+        kinds.begin(), kinds.end(),
+        [&](const auto& k) { return kind != nullptr && k.first != *kind; });
+    last.assign(std::move_iterator(others), std::move_iterator(kinds.end()));
+    kinds.erase(others, kinds.end());
+    if (kinds.empty()) resources_.erase(it);
+  }
+  if (last.empty()) {
     return NotFound("Resource ", container, "/", name, " does not exist.");
   }
-  last = std::move(it->second);
-  resources_.erase(it);
   return OkStatus();
 }
 
@@ -110,20 +136,26 @@ ResourceManager& DefaultResources() {
   return *manager;
 }
 
-StatusOr<std::shared_ptr<Resource>> ResourceOf(const Tensor& handle,
-                                               ResourceManager* manager) {
+StatusOr<const ResourceHandle*> HandleOf(const Tensor& handle,
+                                         const ResourceManager* manager) {
   if (handle.dtype() != DType::kResource || handle.num_elements() != 1) {
     return InvalidArgument("expected a resource handle, got ",
                            handle.Describe());
   }
   const ResourceHandle& h = handle.scalar<ResourceHandle>();
-  // Handles of anonymous resources carry them; names are looked up only where
-  // graphs and checkpoints say them.
-  if (h.resource) return h.resource;
-  if (manager == nullptr) {
+  if (!h.resource && manager == nullptr) {
     return FailedPrecondition("no resources in this run: ", h.name);
   }
-  return manager->LookUp(h.container, h.name);
+  return &h;
+}
+
+StatusOr<std::shared_ptr<Resource>> ResourceOf(const Tensor& handle,
+                                               ResourceManager* manager) {
+  HR_ASSIGN_OR_RETURN(const ResourceHandle* h, HandleOf(handle, manager));
+  // Handles of anonymous resources carry them; names are looked up only where
+  // graphs and checkpoints say them.
+  if (h->resource) return h->resource;
+  return manager->Find(h->container, h->name, h->kind);
 }
 
 }  // namespace headrace

@@ -5,6 +5,10 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <typeindex>
+#include <typeinfo>
+#include <utility>
+#include <vector>
 
 #include "base/mutex.h"
 #include "base/status.h"
@@ -46,45 +50,88 @@ class Variable : public Resource {
   Tensor value_ ABSL_GUARDED_BY(mutex_);  // no buffer: uninitialised
 };
 
-// Container -> name -> resource. Thread-safe.
+// The error of a handle that stands for another kind than its user needs;
+// `what` is the resource, or its name where that is all the handle says.
+Status WrongKind(StringView what);
+
+// Container -> name -> resources, one of each kind: a queue and a variable may
+// have one name. A kind is a class: the one that the users of the resource ask
+// for by LookUp and ResourceAs, so a base where they take any class of it.
+// Thread-safe.
 class ResourceManager {
  public:
-  // NotFound when absent; InvalidArgument when of another type.
-  StatusOr<std::shared_ptr<Resource>> LookUp(const std::string& container,
-                                             const std::string& name) const;
+  // NotFound when absent.
+  template <typename T>
+  StatusOr<std::shared_ptr<T>> LookUp(const std::string& container,
+                                      const std::string& name) const {
+    HR_ASSIGN_OR_RETURN(auto r, Find(container, name, &typeid(T)));
+    return std::static_pointer_cast<T>(r);
+  }
+  // Of the kind that is given, or of any when it is null.
+  StatusOr<std::shared_ptr<Resource>> Find(const std::string& container,
+                                           const std::string& name,
+                                           const std::type_info* kind) const;
+  template <typename T>
   Status Create(const std::string& container, const std::string& name,
-                std::shared_ptr<Resource> r);  // AlreadyExists
+                std::shared_ptr<T> r) {  // AlreadyExists
+    return Add(container, name, typeid(T), std::move(r));
+  }
   // Existing or created by `make`, as one step.
-  StatusOr<std::shared_ptr<Resource>> LookUpOrCreate(
+  template <typename T>
+  StatusOr<std::shared_ptr<T>> LookUpOrCreate(
       const std::string& container, const std::string& name,
-      const std::function<StatusOr<std::shared_ptr<Resource>>()>& make);
-  Status Delete(const std::string& container, const std::string& name);
+      const std::function<StatusOr<std::shared_ptr<T>>()>& make) {
+    HR_ASSIGN_OR_RETURN(
+        auto r, FindOrMake(container, name, typeid(T),
+                           [&]() -> StatusOr<std::shared_ptr<Resource>> {
+                             return make();
+                           }));
+    return std::static_pointer_cast<T>(r);
+  }
+  // That of a kind, or all of the name when it is null.
+  Status Delete(const std::string& container, const std::string& name,
+                const std::type_info* kind);
   void ClearContainer(const std::string& container);
   void Clear();
 
  private:
+  using Kinds = std::vector<std::pair<std::type_index,  // few, mostly one
+                                      std::shared_ptr<Resource>>>;
+
+  Status Add(const std::string& container, const std::string& name,
+             const std::type_info& kind, std::shared_ptr<Resource> r);
+  StatusOr<std::shared_ptr<Resource>> FindOrMake(
+      const std::string& container, const std::string& name,
+      const std::type_info& kind,
+      const std::function<StatusOr<std::shared_ptr<Resource>>()>& make);
+
   mutable Mutex mutex_;
-  std::map<std::pair<std::string, std::string>, std::shared_ptr<Resource>>
-      resources_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::pair<std::string, std::string>, Kinds> resources_
+      ABSL_GUARDED_BY(mutex_);
 };
 
 // The process-wide manager, used by eager.
 ResourceManager& DefaultResources();
 
-// The T behind input i of kind resource: InvalidArgument when it is not one,
-// NotFound/FailedPrecondition when it does not exist (any more).
+// What a tensor of kind resource says: InvalidArgument when it is not one,
+// FailedPrecondition when it has a name and there is nothing to look it up in.
+StatusOr<const ResourceHandle*> HandleOf(const Tensor& handle,
+                                         const ResourceManager* manager);
+// What is behind it; NotFound when it does not exist (any more).
 StatusOr<std::shared_ptr<Resource>> ResourceOf(const Tensor& handle,
                                                ResourceManager* manager);
+// The same of a kind; InvalidArgument for a handle of another one.
 template <typename T>
 StatusOr<std::shared_ptr<T>> ResourceAs(const Tensor& handle,
                                         ResourceManager* manager) {
-  HR_ASSIGN_OR_RETURN(auto r, ResourceOf(handle, manager));
-  auto t = std::dynamic_pointer_cast<T>(r);
-  if (!t) {
-    return InvalidArgument("Trying to access resource of the wrong type: ",
-                           r->DebugString());
+  HR_ASSIGN_OR_RETURN(const ResourceHandle* h, HandleOf(handle, manager));
+  if (h->resource) {
+    auto t = std::dynamic_pointer_cast<T>(h->resource);
+    if (!t) return WrongKind(h->resource->DebugString());
+    return t;
   }
-  return t;
+  if (h->kind != nullptr && *h->kind != typeid(T)) return WrongKind(h->name);
+  return manager->LookUp<T>(h->container, h->name);
 }
 
 }  // namespace headrace

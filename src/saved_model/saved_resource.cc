@@ -9,7 +9,9 @@ StatusOr<Value> OwnedResource(const Tensor& handle) {
   HR_ASSIGN_OR_RETURN(auto resource, ResourceOf(handle, &DefaultResources()));
   ResourceHandle owned = *handle.data<ResourceHandle>();
   if (!owned.resource) {
-    DefaultResources().Delete(owned.container, owned.name).IgnoreError();
+    DefaultResources()
+        .Delete(owned.container, owned.name, owned.kind)
+        .IgnoreError();
     owned.resource = std::move(resource);
   }
   return Value(Tensor::Scalar(std::move(owned)));

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <typeinfo>
 #include <vector>
 
 #include "tensor/dtype.h"
@@ -68,6 +69,10 @@ struct ResourceHandle {
   std::string container;
   std::string name;
   std::shared_ptr<const HandleData> data;  // may be null
+  // The class under which the name is kept, as resources of several kinds may
+  // have one name (op/resource.h). Null where no name is kept, and in handles
+  // that came from elsewhere.
+  const std::type_info* kind = nullptr;
 };
 
 }  // namespace headrace

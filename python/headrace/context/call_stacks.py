@@ -7,7 +7,10 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # How the qualified names of such code objects end that AutoGraph made of a part of a
 # function.
 PART = ".<part>"
-_NODE = r"\[\[\{\{node ([^}]+)\}\}\]\]"  # compiled when it is first needed
+# Compiled when they are first needed: the node that failed as it ran, and one that has no
+# device that it may run on.
+_NODE = r"\[\[\{\{node ([^}]+)\}\}\]\]"
+_UNPLACED = r"^Cannot assign a device for operation [^:]+: \{\{node ([^}]+)\}\}"
 
 
 def _line(code, instruction):
@@ -56,9 +59,10 @@ def user_frames(found):
     return [f for f in found if not is_internal(f[0])]
 
 
-def _node_of(error, graph):
+def _node_of(error, graph, *patterns):
     """The node that the error's text names, with the frames that made it."""
-    named = re.search(_NODE, error.message)
+    found = (re.search(pattern, error.message) for pattern in patterns)
+    named = next(filter(None, found), None)
     if named is None:
         return None, ()
     name = named.group(1)
@@ -89,7 +93,8 @@ def explain_run(error, graph, scope=""):
         _replace(error, error.message.replace(f"{{{{node {scope}", "{{node "))
     if error.message.startswith("Graph execution error"):
         return
-    name, where = _node_of(error, graph)
+    # (One that no device runs is told as it is, as by TensorFlow.)
+    name, where = _node_of(error, graph, _NODE)
     if name is None:
         return
     lines = "".join(f'  File "{f}", line {n}, in {fn}\n\n' for f, n, fn in where)
@@ -101,7 +106,7 @@ def explain_session(error, graph):
     """The same for a session's run."""
     if error.message.startswith("Graph execution error"):
         return
-    name, where = _node_of(error, graph)
+    name, where = _node_of(error, graph, _NODE, _UNPLACED)
     if name is None:
         return
     found = _find(graph, name)

@@ -88,6 +88,7 @@ class Workers:
                 f"{tasks}"
             )
         self.index = tasks.index(task)
+        self.task = task
         self.options = options
         self._server = _join_cluster(resolver)
         self._said_nccl = False
@@ -361,6 +362,13 @@ class CollectiveAllReduceExtended(mirrored.MirroredExtended):
         return self._workers if together else None
 
     _task_id = property(lambda self: self._workers.index)
+
+    def _in_cluster(self, device):
+        if not self._several:
+            return device
+        job, index = self._workers.task
+        spec = tf.DeviceSpec.from_string(device)
+        return spec.replace(job=job, replica=0, task=index).to_string()
 
     def _in_multi_worker_mode(self):
         return self._several

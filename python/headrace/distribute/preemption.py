@@ -14,7 +14,7 @@ from headrace.distribute.multi_worker import Workers, tasks_of
 from headrace.distribute.options import Options
 from headrace.distribute.workers import no_transport
 
-_EXIT = 143  # that of a process that SIGTERM ended: launchers start it anew
+_EXIT = 42  # TensorFlow's, which its launchers take for a restart
 _POLL = 1.0  # seconds between two questions to a watcher
 
 
@@ -24,7 +24,7 @@ class TerminationConfig:
     Args:
       termination_watcher_fn: a function that says whether to end, asked each second;
         SIGTERM says it by default.
-      exit_fn: what ends the program: by default with exit code 143.
+      exit_fn: what ends the program: by default with exit code 42.
       grace_period: seconds to go on before the last checkpoint.
       save_fn: what writes the checkpoint; CheckpointManager.save by default.
     """

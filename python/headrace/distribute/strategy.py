@@ -240,20 +240,30 @@ class StrategyExtended:
     def _num_replicas_in_sync(self):
         return len(self._devices)
 
+    def _in_cluster(self, device):
+        """The device's name as other tasks of the cluster have it."""
+        return device
+
     @property
     def worker_devices(self):
         """A tuple of the devices, one a replica."""
-        return tuple(self._devices)
+        return tuple(map(self._in_cluster, self._devices))
+
+    @property
+    def _own_parameter_devices(self):
+        only = self._parameter_device
+        return tuple(self._devices) if only is None else (only,)
 
     @property
     def parameter_devices(self):
         """A tuple of the devices that variables lie on."""
-        only = self._parameter_device
-        return tuple(self._devices) if only is None else (only,)
+        return tuple(map(self._in_cluster, self._own_parameter_devices))
 
-    worker_devices_by_replica = property(
-        lambda self: [[d] for d in self._devices], doc="A list of devices a replica."
-    )
+    @property
+    def worker_devices_by_replica(self):
+        """A list of devices a replica."""
+        return [[d] for d in self.worker_devices]
+
     experimental_enable_get_next_as_optional = True
 
     def _configure(self, session_config, cluster_spec, task_type, task_id):
@@ -576,8 +586,8 @@ class StrategyExtended:
         del colocate_with
         contexts.require_scope_or_none(self._container_strategy())
         results = []
-        for i in range(len(self.parameter_devices)):
-            with self._updating(i, self.parameter_devices[i]):
+        for i, device in enumerate(self._own_parameter_devices):
+            with self._updating(i, device):
                 part = values.select(i, (tuple(args), dict(kwargs or {})))
                 results.append(fn(*part[0], **part[1]))
         return self._grouped(results, group)
@@ -600,7 +610,7 @@ class StrategyExtended:
 
     def _update_all(self, fn, *args):
         """fn(...) on behalf of each copy of the variables: optimizers' steps."""
-        for i, device in enumerate(self.parameter_devices):
+        for i, device in enumerate(self._own_parameter_devices):
             with self._updating(i, device):
                 result = fn(*values.select(i, args))
         return result

@@ -7,6 +7,7 @@ import numpy as np
 from headrace._load import _headrace, raw
 from headrace.framework import dtypes, nest, tensor_shape
 from headrace.framework.dimension import Dimension
+from headrace.framework.name_scopes import name_scope
 
 _DATA = (int, float, complex, str, bytes, np.ndarray, np.generic)
 _DATA_OR_ROWS = (*_DATA, list, tuple, range)
@@ -54,11 +55,26 @@ def _unsupported(value):
 def _pack(value, dtype, hint):
     """A sequence with tensors among its leaves: packed by ops. They are cast where the
     first of them is of another dtype than is asked for, else they must agree."""
+    if _headrace.is_eager():
+        return _packed(value, dtype, hint, "packed")
+    return pack_in_graph(value, dtype, hint, "packed")
+
+
+def pack_in_graph(value, dtype, hint, name):
+    """The same, in a scope of the name, where other leaves have their numbers as names."""
+    with name_scope(name) as scope:
+        return _packed(value, dtype, hint, scope)
+
+
+def _packed(value, dtype, hint, name):
     first = _first_dtype(value)
     wanted = dtype or hint or first
     items = []
-    for v in value:
-        item = to_tensor(v, wanted)
+    for i, v in enumerate(value):
+        if not _headrace.is_eager() and _is_data(v):
+            item = convert_to_tensor(v, wanted, name=str(i))
+        else:
+            item = to_tensor(v, wanted)
         if item.dtype == wanted:
             pass
         elif first != wanted:
@@ -70,7 +86,7 @@ def _pack(value, dtype, hint):
                 f"{wanted!s} (Tensor is: {item!r})"
             )
         items.append(item)
-    return raw.Pack(items, axis=0, name="packed")
+    return raw.Pack(items, axis=0, name=name)
 
 
 def _first_dtype(value):

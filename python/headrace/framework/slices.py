@@ -91,7 +91,14 @@ class _Slice:
         self.end.append(end)
         self.strides.append(stride)
 
-    def arrays(self):
+    def arguments(self):
+        if not self.begin:
+            begin, end, strides = (_ints([], dtypes.int32) for _ in range(3))
+        else:
+            begin, end, strides = self._arrays()
+        return {"begin": begin, "end": end, "strides": strides, **self.masks}
+
+    def _arrays(self):
         """begin, end, strides as tensors of one dtype."""
         lists = [_without_bools(x) for x in (self.begin, self.end, self.strides)]
         leaves = [x for items in lists for x in items]
@@ -142,16 +149,18 @@ def _cast_index(x, dtype):
     return _headrace.to_tensor(int(x) if not isinstance(x, (list, tuple)) else x, dtype)
 
 
+def pieces_of(key):
+    """The pieces of a key; `arguments()` are what StridedSlice and its assignment are
+    asked, which a graph names in their scope."""
+    pieces = _Slice()
+    for k in key if isinstance(key, tuple) else (key,):
+        pieces.add(k)
+    return pieces
+
+
 def slice_of(key):
     """What StridedSlice and its assignment are asked for a key."""
-    parts = _Slice()
-    for k in key if isinstance(key, tuple) else (key,):
-        parts.add(k)
-    if not parts.begin:
-        begin, end, strides = (_ints([], dtypes.int32) for _ in range(3))
-    else:
-        begin, end, strides = parts.arrays()
-    return {"begin": begin, "end": end, "strides": strides, **parts.masks}
+    return pieces_of(key).arguments()
 
 
 def assign_part(variable, key, value, name=None):

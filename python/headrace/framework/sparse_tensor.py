@@ -6,7 +6,8 @@ import numpy as np
 
 from headrace._load import _headrace, raw
 from headrace.context.properties import read_only
-from headrace.framework import conversion, dtypes, execution, tensor_shape, type_spec
+from headrace.framework import conversion, dtypes, execution, name_scopes
+from headrace.framework import tensor_shape, type_spec
 from headrace.framework.indexed_slices import OfValues
 
 SparseTensorValue = collections.namedtuple(
@@ -48,9 +49,11 @@ class SparseTensor(OfValues):
         return cls(v.indices, v.values, v.dense_shape)
 
     def __init__(self, indices, values, dense_shape):
-        self._indices = conversion.convert_to_tensor(indices, dtypes.int64)
-        self._values = conversion.convert_to_tensor(values)
-        self._dense_shape = conversion.convert_to_tensor(dense_shape, dtypes.int64)
+        if all(isinstance(x, _headrace.Tensor) for x in (indices, values, dense_shape)):
+            self._convert(indices, values, dense_shape)
+        else:
+            with name_scopes.name_scope("SparseTensor"):
+                self._convert(indices, values, dense_shape)
         rows = self._indices.shape.with_rank(2)
         count = self._values.shape.with_rank(1)
         rank = self._dense_shape.shape.with_rank(1)
@@ -58,6 +61,12 @@ class SparseTensor(OfValues):
             if None not in (a, b) and a != b:
                 raise ValueError(f"Dimensions {a} and {b} are not compatible")
         self._shape = _known_shape(self._dense_shape)
+
+    def _convert(self, indices, values, dense_shape):
+        convert = conversion.convert_to_tensor
+        self._indices = convert(indices, dtypes.int64, name="indices")
+        self._values = convert(values, name="values")
+        self._dense_shape = convert(dense_shape, dtypes.int64, name="dense_shape")
 
     indices = read_only(
         "_indices", "The places of the values: int64, [number of values, rank]."

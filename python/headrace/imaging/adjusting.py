@@ -18,13 +18,14 @@ def convert_image_dtype(image, dtype, saturate=False, name=None):
     if dtype == image.dtype:
         return array_ops.identity(image, name=name)
     cast = elementwise_ops.saturate_cast if saturate else math_ops.cast
-    with name_scopes.name_scope(name or "convert_image"):
+    with name_scopes.name_scope(name or "convert_image") as scope:
         if image.dtype.is_integer and dtype.is_integer:
             return _between_integers(image, dtype, saturate)
         if image.dtype.is_floating and dtype.is_floating:
             return math_ops.cast(image, dtype)
         if image.dtype.is_integer:
-            return math_ops.cast(image, dtype) * (1.0 / image.dtype.max)
+            scale = 1.0 / image.dtype.max
+            return math_ops.multiply(math_ops.cast(image, dtype), scale, scope)
         return cast(image * (dtype.max + 0.5), dtype)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from headrace._load import _headrace, raw
 from headrace.context import errors
 from headrace.framework import conversion, dtypes, execution, tensor_shape
-from headrace.framework.name_scopes import composite
+from headrace.framework.name_scopes import composite, name_scope
 from headrace.framework.support import signatures
 from headrace.ops import math_ops, reduction_ops
 from headrace.ops.faces import add_faces, face
@@ -80,6 +80,8 @@ def stack(values, axis=0, name="stack"):
                 return conversion.convert_to_tensor(values, name=name)
             except (TypeError, ValueError, NotImplementedError):
                 pass
+        elif not _headrace.is_eager() and any(type(v) in (int, float) for v in values):
+            return conversion.pack_in_graph(values, None, None, name)
     if axis and isinstance(values, (list, tuple)) and values:
         rank = conversion.convert_to_tensor(values[0]).shape.rank
         if rank is not None and not -rank - 1 <= axis <= rank:
@@ -209,8 +211,8 @@ ones_like = _like("ones_like", raw.OnesLike, 1, "Ones")
 @composite("boolean_mask")
 def boolean_mask(tensor, mask, axis=None, name="boolean_mask"):
     """The elements (or rows) where `mask` is true."""
-    tensor = conversion.convert_to_tensor(tensor)
-    mask = conversion.convert_to_tensor(mask)
+    tensor = conversion.convert_to_tensor(tensor, name="tensor")
+    mask = conversion.convert_to_tensor(mask, name="mask")
     ndims = mask.shape.rank
     if ndims == 0:
         raise ValueError("mask cannot be scalar.")
@@ -257,11 +259,12 @@ def concat(values, axis, name="concat"):
     if not isinstance(values, (list, tuple)):
         values = [values]
     if len(values) == 1:
-        axis = conversion.convert_to_tensor(axis, dtypes.int32)
-        axis.shape.assert_has_rank(0)
-        if getattr(values[0], "_is_composite_tensor", False):
-            return values[0]
-        return identity(values[0], name=name)
+        with name_scope(name):
+            axis = conversion.convert_to_tensor(axis, dtypes.int32, name="concat_dim")
+            axis.shape.assert_has_rank(0)
+            if getattr(values[0], "_is_composite_tensor", False):
+                return values[0]
+            return identity(values[0], name=name)
     return _concat(values, axis, name)
 
 
@@ -311,12 +314,12 @@ def size(input, out_type=None, name=None):
     if _is_sparse(input):
         sizes = raw.Cast(input.dense_shape, DstT=out_type)
         return raw.Prod(sizes, 0, name=name)
-    if out_type not in (
-        dtypes.int32,
-        dtypes.int64,
-    ):  # of sizes that are known, as upstream
-        count = conversion.convert_to_tensor(input).shape.num_elements()
+    is_index = out_type in (dtypes.int32, dtypes.int64)
+    if not is_index or not _headrace.is_eager():  # known sizes are constants
+        input = conversion.convert_to_tensor(input)
+        count = input.shape.num_elements()
         if count is not None:
+            name = execution.node_name(name or "Size")
             return conversion.constant(count, out_type, name=name)
     return raw.Size(input, out_type=out_type, name=name)
 
@@ -361,10 +364,15 @@ def range(start, limit=None, delta=1, dtype=None, name="range"):
         start, limit = 0, start
     plain = all(type(v) is int for v in (start, limit, delta))
     if dtype is None and plain and not _headrace.needs_int64((start, limit, delta)):
-        pass  # the op makes constants of them, and names them
-    elif dtype is not None:
-        dtype = dtypes.as_dtype(dtype)
-        start, limit, delta = (_as(v, dtype) for v in (start, limit, delta))
+        # The op makes constants of them, and names them.
+        return raw.Range(start, limit, delta, name=execution.node_name(name))
+    return _range(start, limit, delta, dtype, name=name)
+
+
+@composite("range", ends=True)
+def _range(start, limit, delta, dtype, name=None):
+    if dtype is not None:
+        wide = dtypes.as_dtype(dtype)
     else:
         order = [dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64]
         known = [_dtype_of(v) for v in (start, limit, delta)]
@@ -372,8 +380,9 @@ def range(start, limit=None, delta=1, dtype=None, name="range"):
             if d not in order:
                 order.append(d)
         wide = order[max(order.index(d) for d in known)]
-        start, limit, delta = (_as(v, wide) for v in (start, limit, delta))
-    return raw.Range(start, limit, delta, name=execution.node_name(name))
+    start = _as(start, wide, "start")
+    limit = _as(limit, wide, "limit")
+    return raw.Range(start, limit, _as(delta, wide, "delta"), name=name)
 
 
 def _dtype_of(value):
@@ -381,13 +390,15 @@ def _dtype_of(value):
         return value.dtype
     if type(value) is float:
         return dtypes.float32
+    if type(value) is int:
+        return dtypes.int64 if _headrace.needs_int64((value,)) else dtypes.int32
     return conversion.convert_to_tensor(value).dtype
 
 
-def _as(value, dtype):
+def _as(value, dtype, name=None):
     if isinstance(value, (_headrace.Tensor, _headrace.VariableBase)):
         return math_ops.cast(value, dtype)
-    return conversion.convert_to_tensor(value, dtype=dtype)
+    return conversion.convert_to_tensor(value, dtype=dtype, name=name)
 
 
 @composite("linspace", ends=True)
@@ -469,6 +480,9 @@ def eye(num_rows, num_columns=None, batch_shape=None, dtype=dtypes.float32, name
     return raw.MatrixSetDiag(zeros(shape_, dtype), diagonal, name=name)
 
 
+_HOT = ("on_value", "off_value")
+
+
 @composite("one_hot", ends=True)
 def one_hot(
     indices, depth, on_value=None, off_value=None, axis=None, dtype=None, name=None
@@ -479,11 +493,11 @@ def one_hot(
     else:
         for value in (on_value, off_value):
             if value is not None:
-                dtype = conversion.convert_to_tensor(value).dtype
+                dtype = _dtype_of(value)
                 break
         else:
             dtype = dtypes.float32
-    for label, value in (("on_value", on_value), ("off_value", off_value)):
+    for label, value in zip(_HOT, (on_value, off_value)):
         given = getattr(value, "dtype", None)
         if given is not None and dtypes.as_dtype(given) != dtype:
             raise TypeError(
@@ -496,13 +510,14 @@ def one_hot(
         defaults = (None, None)
     else:
         defaults = (1, 0)
+    names = [None if v is not None else n for n, v in zip(_HOT, (on_value, off_value))]
     on_value = defaults[0] if on_value is None else on_value
     off_value = defaults[1] if off_value is None else off_value
     return raw.OneHot(
         indices,
         depth,
-        conversion.convert_to_tensor(on_value, dtype),
-        conversion.convert_to_tensor(off_value, dtype),
+        conversion.convert_to_tensor(on_value, dtype, name=names[0]),
+        conversion.convert_to_tensor(off_value, dtype, name=names[1]),
         axis=-1 if axis is None else axis,
         name=name,
     )
@@ -593,7 +608,7 @@ def sequence_mask(lengths, maxlen=None, dtype=dtypes.bool, name=None):
             f"Argument `maxlen` must be scalar for sequence_mask, received `maxlen` = "
             f"{maxlen} with shape '{maxlen.shape}' instead"
         )
-    row = range(
+    row = raw.Range(
         conversion.to_tensor(0, maxlen.dtype),
         maxlen,
         conversion.to_tensor(1, maxlen.dtype),

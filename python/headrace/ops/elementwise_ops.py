@@ -119,8 +119,9 @@ def divide(x, y, name=None):
 @composite("div_no_nan", ends=True)
 def divide_no_nan(x, y, name=None):
     """x / y, and 0 where y is 0."""
-    x = _tensor(x)
-    y = _tensor(y, x.dtype)
+    x = conversion.convert_to_tensor(x, name="x")
+    if not isinstance(y, _headrace.Tensor):
+        y = conversion.convert_to_tensor(y, x.dtype, name="y")
     if x.dtype.base_dtype != y.dtype.base_dtype:
         raise TypeError(
             f"`x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}."
@@ -163,7 +164,7 @@ def log_sigmoid(x, name=None):
 @composite("scalar_mul", ends=True)
 def scalar_mul(scalar, x, name=None):
     """scalar * x; x may be IndexedSlices."""
-    scalar = conversion.convert_to_tensor(scalar, dtype=x.dtype)
+    scalar = conversion.convert_to_tensor(scalar, dtype=x.dtype, name="scalar")
     if scalar.shape.rank not in (None, 0):
         raise ValueError(
             f"The input scalar must be a 0-D value. Received shape {scalar.shape}."
@@ -194,7 +195,8 @@ def polyval(coeffs, x, name=None):
 @composite("saturate_cast", ends=True)
 def saturate_cast(value, dtype, name=None):
     """A cast that clips to the range of the type."""
-    value, dtype = _tensor(value), dtypes.as_dtype(dtype).base_dtype
+    value = conversion.convert_to_tensor(value, name="value")
+    dtype = dtypes.as_dtype(dtype).base_dtype
     if value.dtype.is_complex:
         value = real(value)
     (least, most), (low, high) = _range(value.dtype), _range(dtype)

@@ -41,10 +41,19 @@ def cast(x, dtype, name=None):
     """The values as another type."""
     dtype = dtypes.as_dtype(dtype).base_dtype
     if not isinstance(x, _headrace.Tensor):
+        if not _headrace.is_eager():
+            return _cast_value(x, dtype, name=name)
         x = conversion.convert_to_tensor(x)
     if x.dtype is dtype:
         return x
     return _cast(x, dtype, False, name)
+
+
+@composite("Cast", ends=True)
+def _cast_value(x, dtype, name=None):
+    """The same of what is no tensor yet, in a graph."""
+    x = conversion.convert_to_tensor(x, name="x")
+    return x if x.dtype is dtype else _cast(x, dtype, False, name)
 
 
 _DIVISIBLE = (
@@ -119,6 +128,9 @@ def matmul(
             f"`transpose_b`={transpose_b}, `adjoint_b`={adjoint_b}."
         )
     tensor = _headrace.Tensor
+    values = not isinstance(a, tensor) or not isinstance(b, tensor)
+    if values and not _headrace.is_eager():
+        name, a, b = _operands(a, b, name=name)
     if not isinstance(a, tensor):
         a = conversion.convert_to_tensor(
             a, dtype_hint=b.dtype.base_dtype if isinstance(b, tensor) else None
@@ -152,6 +164,18 @@ def matmul(
     if adjoint_b:
         b, transpose_b = conj(b), True
     return _mat_mul(a, b, transpose_a, transpose_b, name)
+
+
+@composite("MatMul", ends=True)
+def _operands(a, b, name):
+    """(the name, a, b) of a product in a graph, whose constants lie in its scope."""
+    tensor = _headrace.Tensor
+    if not isinstance(a, tensor):
+        hint = b.dtype.base_dtype if isinstance(b, tensor) else None
+        a = conversion.convert_to_tensor(a, dtype_hint=hint, name="a")
+    if not isinstance(b, tensor):
+        b = conversion.convert_to_tensor(b, dtype_hint=a.dtype.base_dtype, name="b")
+    return name, a, b
 
 
 def conj(x, name=None):

@@ -96,11 +96,8 @@ def reduce_logsumexp(input_tensor, axis=None, keepdims=False, name=None):
 def count_nonzero(input, axis=None, keepdims=None, dtype=dtypes.int64, name=None):
     """How many elements are not zero."""
     x = _tensor(input)
-    zero = (
-        conversion.to_tensor("" if x.dtype == dtypes.string else 0, x.dtype)
-        if (x.dtype != dtypes.bool)
-        else conversion.to_tensor(False)
-    )
+    zero = {dtypes.string: "", dtypes.bool: False}.get(x.dtype, 0)
+    zero = conversion.convert_to_tensor(zero, x.dtype, name="zeros")
     there = math_ops.cast(math_ops.not_equal(x, zero), dtypes.int64)
     return math_ops.cast(reduce_sum(there, axis, bool(keepdims)), dtype, name)
 

@@ -2,7 +2,7 @@
 
 from headrace._load import _headrace
 from headrace.framework import conversion, name_scopes
-from headrace.framework.slices import is_mask, slice_of
+from headrace.framework.slices import is_mask, pieces_of
 from headrace.ops.array_ops import boolean_mask, ones_like
 from headrace.ops.faces import face
 
@@ -13,14 +13,15 @@ def slice_tensor(tensor, key, variable=None):
         return boolean_mask(tensor, key)
     if isinstance(key, list):
         key = tuple(key)
+    pieces = pieces_of(key)
     if _headrace.is_eager():
-        return _slice_by(tensor, key, "strided_slice/")
+        return _slice_by(tensor, pieces, "strided_slice/")
     with name_scopes.name_scope("strided_slice") as scope:
-        return _slice_by(tensor, key, scope)
+        return _slice_by(tensor, pieces, scope)
 
 
-def _slice_by(tensor, key, name):
-    return _strided_slice(input=tensor, name=name, **slice_of(key))
+def _slice_by(tensor, pieces, name):
+    return _strided_slice(input=tensor, name=name, **pieces.arguments())
 
 
 _strided_slice = face(

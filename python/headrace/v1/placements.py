@@ -45,11 +45,12 @@ class Placement:
                 return readers.pop()
         return _full("", self._processors)
 
-    def of_name(self, name):
-        """The same of a node's name; the first processor's for one that a run adds."""
+    def of_name(self, name, otherwise=""):
+        """The same of a node's name; `otherwise`, or the first processor's name, for one
+        that is a function's or that a run adds."""
         node = self._graph._core.find(name)
         if node is None:
-            return _full("", self._processors)
+            return _full(otherwise, self._processors)
         return self.of(self._graph._operation(node))
 
     def log(self):
@@ -64,7 +65,7 @@ class Placement:
         devices = {}
         for device in step_stats.dev_stats:
             for stats in device.node_stats:
-                name = self.of_name(stats.node_name)
+                name = self.of_name(stats.node_name, device.device)
                 if name not in devices:
                     devices[name] = sorted_stats.dev_stats.add(device=name)
                 devices[name].node_stats.add().CopyFrom(stats)

@@ -27,7 +27,6 @@ from headrace.v1 import (
     session_config,
     session_tensors,
 )
-from headrace.v1.partial_runs import PartialRun
 
 
 def _flat_items(feed_dict):
@@ -199,7 +198,6 @@ class BaseSession:
         self._config = session_config.Config(config, checked=not target)
         self._plain_run = session_config.Run(None, self._config)
         self._closed = self._ended = False
-        self._partial_runs = {}  # by handle
         self._dead_handles = []  # of session tensors that nobody names any more
         self._placed = set()  # runs whose placement was logged
         self._core = self._make_core(config)
@@ -455,12 +453,7 @@ class BaseSession:
         plan = _Plan(self, fetches)
         given = [] if feeds is None else nest.flatten(feeds)
         fed = [self._graph.as_graph_element(x, allow_operation=False) for x in given]
-        if self._target:
-            return self._core.partial_run_setup(plan.tensors, plan.targets, fed)
-        targets = [self._graph._operation(node) for node in plan.targets]
-        handle = f"partial_run_{len(self._partial_runs)}"
-        self._partial_runs[handle] = PartialRun(plan.tensors, targets, fed)
-        return handle
+        return self._core.partial_run_setup(plan.tensors, plan.targets, fed)
 
     def partial_run(self, handle, fetches, feed_dict=None):
         """A step of the run: takes more feeds, gives more fetches, each once.
@@ -468,11 +461,6 @@ class BaseSession:
         InvalidArgumentError for what partial_run_setup was not told, what comes twice,
         and what cannot be computed yet; RuntimeError for operations among `fetches`.
         """
-        run = self._partial_runs.get(handle)
-        if run is None and not self._target:
-            raise InvalidArgumentError._of(
-                "Must run 'setup' before performing partial runs!"
-            )
         plan = _Plan(self, fetches)
         if plan.targets:
             targets = [self._graph._operation(node) for node in plan.targets]
@@ -480,22 +468,13 @@ class BaseSession:
                 "partial_run() requires empty `target_list`. Received: "
                 f"target_list={targets} (non-empty)"
             )
-        if self._target:
-            fed = self._feeds(feed_dict)
-            return plan.pack(self._core.partial_run(handle, plan.tensors, *fed))
-        run.check_fetches(plan.tensors)
-        run.feed(*self._feeds(feed_dict))
-        return plan.pack(run.run(plan.tensors, self._compute))
-
-    def _compute(self, tensors, targets, known):
-        feeds = [tensor for tensor, _ in known]
-        values = [_fed_again(tensor, value) for tensor, value in known]
+        fed = self._feeds(feed_dict)
         try:
-            found, _ = self._core.run_many(tensors, targets, feeds, values, 0, False)
+            found = self._core.partial_run(handle, plan.tensors, *fed)
         except OpError as e:
             call_stacks.explain_session(e, self._graph)
             raise
-        return found
+        return plan.pack(found)
 
 
 def _type_name(dtype):

@@ -1,5 +1,8 @@
 """headrace run -n: the tasks of a cluster."""
 
+import os
+
+import pytest
 from command_line import program
 
 PROGRAM = """
@@ -58,6 +61,16 @@ def test_modules_and_logs(tmp_path):
     assert '"index": 1' in text
 
 
+def test_tasks_have_the_environment(tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text(
+        "import os; print(os.environ['OF_THE_USER'], len(os.environ['PATH']))"
+    )
+    environment = {**os.environ, "OF_THE_USER": "one"}
+    done = program("run", "-n", 1, path, text=True, env=environment)
+    assert lines(done.stdout, "worker 0") == [f"one {len(os.environ['PATH'])}"]
+
+
 def test_programs_have_their_own_help(tmp_path, line):
     path = tmp_path / "own.py"
     path.write_text("import sys; print(sys.argv[1:])")
@@ -80,3 +93,35 @@ def test_its_own_exit_code(tmp_path):
     done = program("run", "--workers=2", path, text=True)
     assert done.returncode == 9
     assert "worker 1 ended with 9; the other tasks are ended" in done.stderr
+
+
+COORDINATED = """
+import json, os, sys
+import headrace as tf
+
+config = json.loads(os.environ["TF_CONFIG"])
+job, index = config["task"]["type"], config["task"]["index"]
+if job != "chief":
+    tf.distribute.Server(
+        tf.train.ClusterSpec(config["cluster"]), job_name=job, task_index=index
+    ).join()
+resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+strategy = tf.distribute.ParameterServerStrategy(resolver)
+coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
+with strategy.scope():
+    v = tf.Variable(0.0)
+for _ in range(4):
+    coordinator.schedule(tf.function(lambda: v.assign_add(1.0)))
+coordinator.join()
+print(v.numpy())
+sys.exit(int(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("code", [0, 7])
+def test_workers_of_a_coordinator_end_with_it(tmp_path, code):
+    path = tmp_path / "train.py"
+    path.write_text(COORDINATED)
+    done = program("run", "--chief", "-n", 2, "--ps", 1, path, code, text=True)
+    assert done.returncode == code, done.stderr
+    assert lines(done.stdout, "chief 0") == ["4.0"]

@@ -25,6 +25,15 @@ def main():
         v = tf.Variable([1.0, 2.0])
         w = tf.Variable([[1.0], [3.0]])
     told("where", [v.device, w.device])
+    extended = strategy.extended
+    told(
+        "devices",
+        [
+            extended.worker_devices,
+            extended.parameter_devices,
+            extended.worker_devices_by_replica,
+        ],
+    )
 
     @tf.function
     def loss_of(x):

@@ -353,6 +353,23 @@ def test_servers_that_cannot_be(arguments, error, text):
         tf.distribute.Server(*arguments)
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "error"),
+    [
+        ("shutdown_barrier_timeout_in_ms", 5, errors.UnimplementedError),
+        ("force_disable", True, errors.UnimplementedError),
+        ("heartbeat_timeout_in_ms", -1, errors.InvalidArgumentError),
+        ("service_leader", "/job:nobody/task:0", errors.InvalidArgumentError),
+        ("service_type", "another", errors.InvalidArgumentError),
+    ],
+)
+def test_coordination_that_cannot_be(field, value, error):
+    config = v1.ConfigProto()
+    setattr(config.experimental.coordination_config, field, value)
+    with pytest.raises(error, match=f"experimental.coordination_config.{field}"):
+        tf.distribute.Server.create_local_server(config=config)
+
+
 def test_a_port_is_listened_at_once():
     server = tf.distribute.Server.create_local_server()
     with pytest.raises(errors.UnknownError, match="Could not start gRPC server"):

@@ -115,8 +115,10 @@ def test_tensorflows_coordinator(worker, monkeypatch):
         cluster.stop()
 
 
+_CHIEF = "/job:chief/replica:0/task:0/device:CPU:0"
 _COORDINATED = [
     ["where", [f"/job:ps/replica:0/task:{i}/device:CPU:0" for i in range(2)]],
+    ["devices", [["/device:CPU:0"], [_CHIEF], [[_CHIEF]]]],
     ["loss", 19.0],
     [
         "variables",

@@ -42,6 +42,12 @@ def test_values_go_together(count):
         assert got["gather"] == [[w] for w in range(count)]
 
 
+def test_devices_are_those_of_the_task():
+    for worker, got in enumerate(run("devices", 2)):
+        own = f"/job:worker/replica:0/task:{worker}/device:CPU:0"
+        assert got == [[own], [own], [[own]], [[own]], [1.0 + worker, 2.0]]
+
+
 @pytest.mark.parametrize("count", [2, 3])
 def test_training_is_that_of_one_process(count):
     found = alike(run("train", count))

@@ -339,6 +339,25 @@ def preempted(worker):
     }
 
 
+def devices(worker):
+    """What a strategy calls its devices, and that operations take the names."""
+    strategy = strategy_of()
+    extended = strategy.extended
+    with tf.device(extended.worker_devices[0]):
+        one = tf.constant(1.0) + worker
+    mine = strategy.run(lambda: tf.distribute.get_replica_context().devices)
+    with strategy.scope():
+        v = tf.Variable(1.0)
+    strategy.extended.update(v, lambda v: v.assign_add(1.0))
+    return [
+        extended.worker_devices,
+        extended.parameter_devices,
+        extended.worker_devices_by_replica,
+        mine,
+        [one.numpy().item(), v.numpy().item()],
+    ]
+
+
 def disagree(worker):
     """Workers sum tensors of different shapes."""
     strategy = strategy_of()

@@ -104,3 +104,24 @@ def test_compile_gives_what_the_computation_does():
         assert [float(x) for x in f(tf.constant(3.0))] == [6.0, 4.0]
     with pytest.raises(TypeError, match="inputs must be a list"):
         tf.xla.experimental.compile(lambda x: x, 3.0)
+
+
+@pytest.mark.parametrize("of_cluster", [False, True])
+def test_errors_tell_where_the_node_was_made(of_cluster):
+    target = tf.distribute.Server.create_local_server().target if of_cluster else ""
+    with tf.Graph().as_default(), v1.Session(target) as session:
+        x = tf.constant(1.0)
+        with tf.device("/device:GPU:7"):
+            y = tf.negative(x, name="far")
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            session.run(y)
+    text = caught.value.message
+    assert text.startswith(
+        "Graph execution error:\n\nDetected at node 'far' defined at"
+    )
+    assert f'    File "{__file__}"' in text
+    assert (
+        "Node: 'far'\nCannot assign a device for operation far: {{node far}} was "
+        "explicitly assigned to /device:GPU:7 but available devices are"
+    ) in text
+    assert caught.value.op is y.op

@@ -57,3 +57,34 @@ def test_tensors_of_other_graphs():
         pytest.raises(ValueError, match="from the same graph"),
     ):
         foreign + tf.constant(2)
+
+
+@pytest.mark.parametrize("of_cluster", [False, True])
+def test_steps_are_told_by_their_devices(of_cluster):
+    config = v1.ConfigProto(device_count={"CPU": 3})
+    target = ""
+    if of_cluster:
+        target = tf.distribute.Server.create_local_server(config=config).target
+
+    @tf.function
+    def body(x):
+        with tf.device("/device:CPU:1"):
+            y = tf.linalg.matmul(x, x, name="inner")
+        return tf.linalg.inv(y, name="outer")
+
+    with tf.Graph().as_default():
+        x = v1.placeholder(tf.float32, [2, 2])
+        with tf.device("/device:CPU:2"):
+            first = tf.linalg.inv(x, name="first")
+        y = body(first)
+        metadata = v1.RunMetadata()
+        options = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
+        with v1.Session(target, config=config) as sess:
+            sess.run(y, {x: [[1.0, 0.0], [0.0, 1.0]]}, options, metadata)
+    found = {
+        node.node_name: device.device
+        for device in metadata.step_stats.dev_stats
+        for node in device.node_stats
+    }
+    for name, number in {"first": 2, "inner": 1, "outer": 0}.items():
+        assert found[name] == f"/job:localhost/replica:0/task:0/device:CPU:{number}"

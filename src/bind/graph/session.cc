@@ -13,12 +13,14 @@
 #include "bind/python/graph_object.h"
 #include "bind/python/profiler.h"
 #include "bind/python/status.h"
+#include "bind/python/unlocked.h"
 #include "bind/value/convert.h"
 #include "bind/value/numpy_array.h"
 #include "bind/value/tensor_object.h"
 #include "op/resource.h"
 #include "runtime/executable.h"
 #include "runtime/function_caller.h"
+#include "runtime/partial_run.h"
 #include "runtime/placement.h"
 #include "runtime/stateful_kernels.h"
 #include "runtime/waiting_steps.h"
@@ -114,27 +116,10 @@ class SessionCore {
   nb::tuple RunMany(nb::sequence fetches, nb::sequence targets,
                     nb::sequence feeds, nb::sequence values, int64_t timeout_ms,
                     bool trace, int threads) {
-    std::vector<Value> wanted = Mine(fetches), fed = Mine(feeds);
-    std::vector<Node*> nodes;
-    PlanKey key;
-    for (const Value& v : wanted) key.push_back(v.id());
-    key.push_back(0);
-    for (nb::handle o : targets) {
-      NodeRef n = nb::cast<NodeRef>(o);
-      if (n.graph != graph_) throw nb::value_error("a node of another graph");
-      // Ids of nodes begin with 0, which separates the parts of a key.
-      nodes.push_back(n.node);
-      key.push_back(n.node->id() + 1);
-    }
-    key.push_back(0);
-    for (const Value& v : fed) key.push_back(v.id());
-    std::vector<Tensor> tensors;
-    for (nb::handle o : values) {
-      Value v = ValueOrHandle(o);
-      if (v.is_symbolic()) throw nb::type_error("a feed's value is eager");
-      tensors.push_back(v.tensor());
-    }
-    if (tensors.size() != fed.size()) throw nb::value_error("a value a feed");
+    const std::vector<Value> wanted = Mine(fetches), fed = Mine(feeds);
+    const std::vector<Node*> nodes = NodesOf(targets);
+    const PlanKey key = KeyOf(wanted, nodes, fed);
+    std::vector<Tensor> tensors = TensorsOf(values, fed.size());
     const StopScope closing(&closing_, /*paced=*/true);
     std::optional<Deadline> deadline;
     if (timeout_ms > 0) deadline.emplace(timeout_ms);
@@ -146,10 +131,42 @@ class SessionCore {
     std::vector<Tensor> results =
         Run(*plan, absl::MakeSpan(tensors), threads != 0 ? threads : inter_op);
     const nb::bytes steps =
-        events ? StepStatsOf(events->events(), graph_.get()) : nb::bytes("", 0);
+        events ? StepStatsOf(events->events(), graph_.get(), processors)
+               : nb::bytes("", 0);
     nb::list out;
     for (Tensor& t : results) out.append(ToNumpy(std::move(t)));
     return nb::make_tuple(out, steps);
+  }
+
+  // The name of a run in steps.
+  std::string SetUpPartialRun(nb::sequence fetches, nb::sequence targets,
+                              nb::sequence feeds) {
+    StatusOr<std::string> name = partial_runs_.SetUp(
+        {EdgesOf(Mine(feeds)), EdgesOf(Mine(fetches)), NodesOf(targets)});
+    if (!name.ok()) ThrowStatus(name.status());
+    return *std::move(name);
+  }
+
+  // A step of it: what is fetched, as arrays.
+  nb::list RunPart(const std::string& name, nb::sequence fetches,
+                   nb::sequence feeds, nb::sequence values) {
+    const GraphRequest step = {
+        EdgesOf(Mine(feeds)), EdgesOf(Mine(fetches)), {}};
+    std::vector<Tensor> given = TensorsOf(values, step.feeds.size());
+    const StopScope closing(&closing_, /*paced=*/true);
+    std::vector<Tensor> results;
+    // Without the GIL, as steps of one run wait for each other.
+    RunUnlocked([&] {
+      return partial_runs_.Step(
+          name, step, std::move(given),
+          [this](const GraphRequest& run, std::vector<Tensor> known) {
+            return Compute(run, std::move(known));
+          },
+          &results);
+    });
+    nb::list out;
+    for (Tensor& t : results) out.append(ToNumpy(std::move(t)));
+    return out;
   }
 
   // Forgets the state in a container: "" is that of nodes that name none.
@@ -161,6 +178,7 @@ class SessionCore {
   void Close() {
     closing_.Cancel();
     plans_.clear();
+    partial_runs_.Clear();
     resources_.Clear();
   }
 
@@ -178,6 +196,62 @@ class SessionCore {
     return out;
   }
 
+  std::vector<Node*> NodesOf(nb::sequence targets) {
+    std::vector<Node*> nodes;
+    for (nb::handle o : targets) {
+      NodeRef n = nb::cast<NodeRef>(o);
+      if (n.graph != graph_) throw nb::value_error("a node of another graph");
+      nodes.push_back(n.node);
+    }
+    return nodes;
+  }
+
+  static std::vector<Edge> EdgesOf(const std::vector<Value>& values) {
+    std::vector<Edge> edges;
+    for (const Value& v : values) edges.push_back(EdgeOf(v));
+    return edges;
+  }
+
+  // Of a sequence of eager tensors.
+  static std::vector<Tensor> TensorsOf(nb::sequence values, size_t count) {
+    std::vector<Tensor> tensors;
+    for (nb::handle o : values) {
+      Value v = ValueOrHandle(o);
+      if (v.is_symbolic()) throw nb::type_error("a feed's value is eager");
+      tensors.push_back(v.tensor());
+    }
+    if (tensors.size() != count) throw nb::value_error("a value a feed");
+    return tensors;
+  }
+
+  static PlanKey KeyOf(absl::Span<const Value> fetches,
+                       absl::Span<Node* const> targets,
+                       absl::Span<const Value> feeds) {
+    PlanKey key;
+    for (const Value& v : fetches) key.push_back(v.id());
+    key.push_back(0);
+    // Ids of nodes begin with 0, which separates the parts of a key.
+    for (const Node* n : targets) key.push_back(n->id() + 1);
+    key.push_back(0);
+    for (const Value& v : feeds) key.push_back(v.id());
+    return key;
+  }
+
+  // A run of a step in parts, for a caller without the GIL.
+  StatusOr<std::vector<Tensor>> Compute(const GraphRequest& run,
+                                        std::vector<Tensor> feeds) {
+    const nb::gil_scoped_acquire gil;
+    std::vector<Value> fetched, fed;
+    for (const Edge& e : run.fetches) fetched.push_back(graph_->Output(e));
+    for (const Edge& e : run.feeds) fed.push_back(graph_->Output(e));
+    const PlanKey key = KeyOf(fetched, run.targets, fed);
+    std::shared_ptr<Executable> plan = Find(key);
+    if (!plan) {
+      HR_ASSIGN_OR_RETURN(plan, TryMake(key, fetched, run.targets, fed));
+    }
+    return TryRun(*plan, absl::MakeSpan(feeds), inter_op);
+  }
+
   [[gnu::hot]] std::shared_ptr<Executable> Find(const PlanKey& key) {
     // Training loops ask for the same again and again.
     if (last_ && key == last_key_) return last_;
@@ -192,19 +266,24 @@ class SessionCore {
                                    absl::Span<const Value> fetches,
                                    absl::Span<Node* const> targets,
                                    absl::Span<const Value> feeds) {
+    auto made = TryMake(key, fetches, targets, feeds);
+    if (!made.ok()) ThrowStatus(made.status());
+    return *std::move(made);
+  }
+  StatusOr<std::shared_ptr<Executable>> TryMake(const PlanKey& key,
+                                                absl::Span<const Value> fetches,
+                                                absl::Span<Node* const> targets,
+                                                absl::Span<const Value> feeds) {
     std::vector<Edge> in, out;
     for (const Value& v : feeds) in.push_back(EdgeOf(v));
     for (const Value& v : fetches) out.push_back(EdgeOf(v));
     // Once a plan, as the devices of a graph's nodes that run do not change.
     if (!soft_placement) {
-      Status placed = CheckPlacement(out, targets, processors);
-      if (!placed.ok()) ThrowStatus(placed);
+      HR_RETURN_IF_ERROR(CheckPlacement(out, targets, processors));
     }
     const StatefulKernelsScope kept(&kernels_);
-    StatusOr<std::unique_ptr<Executable>> made =
-        Executable::Make(*graph_, in, out, targets, graph_->library().get());
-    if (!made.ok()) ThrowStatus(made.status());
-    last_ = *std::move(made);
+    HR_ASSIGN_OR_RETURN(last_, Executable::Make(*graph_, in, out, targets,
+                                                graph_->library().get()));
     last_key_ = key;
     plans_[key] = last_;
     return last_;
@@ -212,25 +291,29 @@ class SessionCore {
 
   std::vector<Tensor> Run(Executable& plan, absl::Span<Tensor> feeds,
                           int threads) {
+    auto results = TryRun(plan, feeds, threads);
+    if (!results.ok()) ThrowStatus(results.status());
+    return *std::move(results);
+  }
+  StatusOr<std::vector<Tensor>> TryRun(Executable& plan,
+                                       absl::Span<Tensor> feeds, int threads) {
+    const InterOpScope overlapping(threads);
+    const ScopedThreadLimit limit(
+        intra_op > 0 ? intra_op : std::numeric_limits<int>::max());
     std::vector<Tensor> results;
-    Status s;
-    {
-      const InterOpScope overlapping(threads);
-      const ScopedThreadLimit limit(
-          intra_op > 0 ? intra_op : std::numeric_limits<int>::max());
-      // Runs of several threads overlap; each has a workspace of its own.
-      s = CallWithoutGil([&] { return plan.Run(services_, feeds, &results); });
-    }
-    if (!s.ok()) ThrowStatus(s);
+    // Runs of several threads overlap; each has a workspace of its own.
+    HR_RETURN_IF_ERROR(
+        CallWithoutGil([&] { return plan.Run(services_, feeds, &results); }));
     return results;
   }
 
-  // Guarded by the GIL, but for resources_, which guards itself.
+  // Guarded by the GIL, but for what guards itself: resources_, partial_runs_.
   std::shared_ptr<Graph> graph_;
   const GraphBuilder& builder_;
   LibraryCaller caller_;
   StatefulKernels kernels_;
   ResourceManager resources_;
+  PartialRuns partial_runs_;
   CancellationToken closing_;
   RunServices services_;
   HashMap<PlanKey, std::shared_ptr<Executable>> plans_;
@@ -253,6 +336,8 @@ void AddSession(nb::module_& m) {
            nb::arg("targets"), nb::arg("feeds"), nb::arg("values"),
            nb::arg("timeout_ms") = 0, nb::arg("trace") = false,
            nb::arg("threads") = 0)
+      .def("partial_run_setup", &SessionCore::SetUpPartialRun)
+      .def("partial_run", &SessionCore::RunPart)
       .def("reset", &SessionCore::Reset)
       .def("close", &SessionCore::Close);
   m.def("set_inter_op_threads", &InterOpScope::SetDefault);

@@ -7,6 +7,7 @@
 #include "formats/profile.h"
 #include "formats/step_stats.h"
 #include "graph/step_labels.h"
+#include "op/processor.h"
 #include "runtime/ran_functions.h"
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/framework/step_stats.pb.h"
@@ -74,10 +75,13 @@ void RecordScope(const std::string& name, int64_t begin, nb::dict attributes) {
 }  // namespace
 
 nb::bytes StepStatsOf(const std::deque<timeline::Event>& events,
-                      const Graph* graph) {
+                      const Graph* graph, int processors) {
   tensorflow::StepStats stats;
   AddStepStats(events, &stats);
-  if (graph != nullptr) LabelInputs(*graph, &stats);
+  if (graph != nullptr) {
+    LabelInputs(*graph, &stats);
+    SortByDevice(*graph, ProcessorNames(processors), &stats);
+  }
   return BytesOf(stats);
 }
 

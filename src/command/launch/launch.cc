@@ -84,10 +84,13 @@ std::string ConfigOf(const std::vector<Job>& jobs,
 }
 
 // The process's, where a program that is not ours may have loaded this library
-// so that it finds its own libraries' names first (RTLD_DEEPBIND): `environ`
-// then names a copy that nobody fills.
+// so that it finds its own libraries' names first (RTLD_DEEPBIND): `environ`,
+// and what RTLD_DEFAULT finds for it, is then a copy that nobody fills. The
+// program's own handle finds the program's.
 char** Environment() {
-  const auto found = static_cast<char***>(dlsym(RTLD_DEFAULT, "environ"));
+  static void* const program = dlopen(nullptr, RTLD_LAZY);
+  if (program == nullptr) return nullptr;
+  const auto found = static_cast<char***>(dlsym(program, "environ"));
   return found != nullptr ? *found : nullptr;
 }
 

@@ -53,7 +53,8 @@ bool AsksToLaunch(absl::Span<const std::string> args);
 
 // Starts the tasks and waits for them. Gives what the first to fail ended with
 // (128 and its number for a signal), or 128 and that of the signal that this
-// process got; kDone where all but the parameter servers ended well.
+// process got; kDone where all ended well but those that serve the others: the
+// parameter servers, and tasks that wait in a server's Join.
 StatusOr<int> Launch(absl::Span<const std::string> args, Output& out);
 
 // What `args` asks for, without starting it. UsageError for what cannot be;

@@ -116,6 +116,34 @@ TEST_F(RunTasksTest, ServersEndWithTheLast) {
   EXPECT_EQ(Run({server, Task("a", "sleep 100")}), 1);
 }
 
+// A worker that waits for a coordinator is no parameter server by its name.
+TEST_F(RunTasksTest, TasksThatSayThatTheyServeEndWithTheLast) {
+  const std::string serve =
+      "printf s >/dev/fd/${HEADRACE_LAUNCHER%%:*}; sleep 100";
+  EXPECT_EQ(Run({Task("a", serve), Task("b", serve), Task("c", "sleep 0.2")}),
+            0);
+  EXPECT_EQ(Run({Task("a", serve), Task("c", "exit 6")}), 6);
+  // Who ends before it says so has ended as others do.
+  EXPECT_EQ(Run({Task("a", "exit 0"), Task("b", "sleep 0.2; echo b")}), 0);
+  EXPECT_EQ(out_.text(), "[b] b\n");
+}
+
+// They may serve who is no task of theirs.
+TEST_F(RunTasksTest, TasksThatAllServeGoOn) {
+  const std::string serve =
+      "printf s >/dev/fd/${HEADRACE_LAUNCHER%%:*}; sleep ";
+  EXPECT_EQ(Run({Task("a", serve + "0.5; echo a"), Task("b", serve + "0.3")}),
+            0);
+  EXPECT_EQ(out_.text(), "");  // it is ended when the first has
+  std::thread sender([] {
+    usleep(300'000);
+    kill(getpid(), SIGTERM);
+  });
+  EXPECT_EQ(Run({Task("a", serve + "100"), Task("b", serve + "100")}),
+            128 + SIGTERM);
+  sender.join();
+}
+
 TEST_F(RunTasksTest, WhoDoesNotEndIsKilled) {
   supervision_.grace_seconds = 0.1;
   EXPECT_EQ(Run({Task("a", "trap '' TERM; while true; do sleep 0.1; done"),

@@ -12,7 +12,9 @@
 #include <chrono>
 #include <cstring>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/launcher.h"
 #include "command/command.h"
 #include "command/launch/signal_pipe.h"
 
@@ -36,6 +38,8 @@ struct Process {
   pid_t pid = 0;  // 0: none runs
   int restarts = 0;
   Stream streams[2];
+  int told_by = -1;  // the pipe by which it says that it serves
+  bool serves = false;
 };
 
 void SetUpStream(int fd, int target) {
@@ -48,7 +52,8 @@ void SetUpStream(int fd, int target) {
 
 // In the new process: only what may be called between fork and exec.
 [[noreturn]] void Become(char* const* argv, char* const* environment,
-                         pid_t parent, int in, int out, int err, int told) {
+                         pid_t parent, int in, int out, int err, int tells,
+                         int told) {
   setpgid(0, 0);
   // Nothing of it stays when this process is killed.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -57,10 +62,22 @@ void SetUpStream(int fd, int target) {
   SetUpStream(in, 0);
   SetUpStream(out, 1);
   SetUpStream(err, 2);
+  fcntl(tells, F_SETFD, 0);
   execvpe(argv[0], argv, environment);
   const int error = errno;
   (void)!write(told, &error, sizeof(error));
   _exit(127);
+}
+
+// With the pipe to its launcher, in place of that to ours.
+std::vector<std::string> EnvironmentOf(const TaskProgram& program, int tells) {
+  std::vector<std::string> all;
+  const std::string begin = absl::StrCat(kLauncherVariable, "=");
+  for (const std::string& entry : program.environment) {
+    if (!absl::StartsWith(entry, begin)) all.push_back(entry);
+  }
+  all.push_back(absl::StrCat(begin, LauncherValue(tells)));
+  return all;
 }
 
 std::vector<char*> Pointers(const std::vector<std::string>& texts) {
@@ -123,6 +140,7 @@ class Supervisor {
         waitpid(p.pid, nullptr, 0);
       }
       for (Stream& s : p.streams) CloseStream(s);
+      CloseFile(p.told_by);
     }
   }
 
@@ -133,18 +151,25 @@ class Supervisor {
       Wait();
       for (const int signal : signals_->Read()) Got(signal);
       HR_RETURN_IF_ERROR(Reap());
-      if (!stopping_ && !AnyRuns(/*besides_servers=*/true))
-        Stop(kDone, SIGTERM);
+      if (!stopping_ && OnlyServersAreLeft()) Stop(kDone, SIGTERM);
       if (stopping_ && Clock::now() >= deadline_) Signal(SIGKILL);
     }
     return code_;
   }
 
  private:
-  bool AnyRuns(bool besides_servers = false) const {
-    return std::any_of(processes_.begin(), processes_.end(), [&](auto& p) {
-      return p.pid != 0 && !(besides_servers && p.program->serves);
-    });
+  bool AnyRuns() const {
+    return std::any_of(processes_.begin(), processes_.end(),
+                       [](const Process& p) { return p.pid != 0; });
+  }
+  // Where no task has come to its end yet, all may serve somebody else.
+  bool OnlyServersAreLeft() const {
+    bool any_ended = false;
+    for (const Process& p : processes_) {
+      if (p.pid != 0 && !p.program->serves && !p.serves) return false;
+      any_ended |= p.pid == 0 && !p.program->serves;
+    }
+    return any_ended;
   }
 
   void Say(const Process& p, StringView what) {
@@ -154,7 +179,7 @@ class Supervisor {
 
   Status Start(Process& p) {
     Files files;
-    int in, out[2], err[2], told[2];
+    int in, out[2], err[2], told[2], tells[2];
     HR_RETURN_IF_ERROR(files.Open("/dev/null", O_RDONLY, &in));
     HR_RETURN_IF_ERROR(files.Pipe(&told[0], &told[1]));
     if (p.program->log.empty()) {
@@ -168,17 +193,24 @@ class Supervisor {
       err[1] = out[1];
     }
     const std::vector<char*> argv = Pointers(p.program->argv);
-    const std::vector<char*> environment = Pointers(p.program->environment);
+    HR_RETURN_IF_ERROR(files.Pipe(&tells[0], &tells[1]));
+    const auto entries = EnvironmentOf(*p.program, tells[1]);
+    const std::vector<char*> environment = Pointers(entries);
     const pid_t own = getpid();
     const pid_t pid = fork();
     if (pid < 0) {
       return Unavailable(p.program->name, ": ", std::strerror(errno));
     }
     if (pid == 0) {
-      Become(argv.data(), environment.data(), own, in, out[1], err[1], told[1]);
+      Become(argv.data(), environment.data(), own, in, out[1], err[1], tells[1],
+             told[1]);
     }
     setpgid(pid, pid);  // whoever of both is first
     p.pid = pid;
+    p.serves = false;
+    CloseFile(p.told_by);
+    p.told_by = files.Take(tells[0]);
+    fcntl(p.told_by, F_SETFL, O_NONBLOCK);
     if (p.program->log.empty()) {
       OpenStream(p.streams[0], files.Take(out[0]));
       OpenStream(p.streams[1], files.Take(err[0]));
@@ -197,9 +229,10 @@ class Supervisor {
     fcntl(fd, F_SETFL, O_NONBLOCK);
     s.fd = fd;
   }
-  static void CloseStream(Stream& s) {
-    if (s.fd >= 0) close(s.fd);
-    s.fd = -1;
+  static void CloseStream(Stream& s) { CloseFile(s.fd); }
+  static void CloseFile(int& fd) {
+    if (fd >= 0) close(fd);
+    fd = -1;
   }
 
   // For something to happen, and passes on what tasks print.
@@ -213,6 +246,8 @@ class Supervisor {
         streams.emplace_back(&p, &s);
       }
     }
+    const size_t telling = all.size();
+    for (const Process& p : processes_) all.push_back({p.told_by, POLLIN, 0});
     int wait = -1;
     if (stopping_) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(
@@ -224,6 +259,18 @@ class Supervisor {
       if (all[i + 1].revents != 0)
         PassOn(*streams[i].first, *streams[i].second);
     }
+    for (size_t i = 0; i < processes_.size(); ++i) {
+      if (all[telling + i].revents != 0) Hear(processes_[i]);
+    }
+  }
+
+  // Whether it says that it serves; it has no more to say then.
+  static void Hear(Process& p) {
+    char byte;
+    const ssize_t n = read(p.told_by, &byte, 1);
+    if (n < 0) return;
+    p.serves = n > 0;
+    CloseFile(p.told_by);
   }
 
   // What is there; the end closes the stream.

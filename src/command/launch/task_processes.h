@@ -14,8 +14,10 @@ struct TaskProgram {
   std::string name;  // "worker 0", before its lines
   std::vector<std::string> argv;
   std::vector<std::string> environment;  // "NAME=VALUE", in place of ours
-  std::string log;      // a file for what it prints; empty: it is passed on
-  bool serves = false;  // never ends by itself: ended when the others have
+  std::string log;  // a file for what it prints; empty: it is passed on
+  // Never ends by itself: ended when the others have. Other tasks may say so
+  // of themselves (base/launcher.h), and are then ended with the servers.
+  bool serves = false;
 };
 
 struct Supervision {

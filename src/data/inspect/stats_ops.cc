@@ -156,15 +156,16 @@ HR_OP(SetStatsAggregatorDataset)
 
 Status MakeAggregator(KernelContext& c) {
   ResourceHandle handle;
-  handle.name = absl::StrCat("_stats/", c.op().string_attr("shared_name"));
+  handle.name = c.op().string_attr("shared_name");
   handle.container = c.op().string_attr("container");
   if (handle.container.empty()) handle.container = "localhost";
   HR_ASSIGN_OR_RETURN(handle.resource,
-                      c.services().resources->LookUpOrCreate(
+                      c.services().resources->LookUpOrCreate<StatsAggregator>(
                           handle.container, handle.name,
-                          []() -> StatusOr<std::shared_ptr<Resource>> {
+                          []() -> StatusOr<std::shared_ptr<StatsAggregator>> {
                             return std::make_shared<StatsAggregator>();
                           }));
+  handle.kind = &typeid(StatsAggregator);
   c.set_output(0, Tensor::Scalar(std::move(handle)));
   return OkStatus();
 }

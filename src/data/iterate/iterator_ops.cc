@@ -38,11 +38,12 @@ StatusOr<ResourceHandle> Named(const KernelContext& c) {
   if (handle.name.empty()) handle.name = absl::StrCat("_iterator", unnamed++);
   HR_ASSIGN_OR_RETURN(
       handle.resource,
-      c.services().resources->LookUpOrCreate(
+      c.services().resources->LookUpOrCreate<IteratorResource>(
           handle.container, handle.name,
-          [&]() -> StatusOr<std::shared_ptr<Resource>> {
+          [&]() -> StatusOr<std::shared_ptr<IteratorResource>> {
             return std::make_shared<IteratorResource>(std::move(spec));
           }));
+  handle.kind = &typeid(IteratorResource);
   return handle;
 }
 

@@ -136,7 +136,8 @@ StatusOr<std::shared_ptr<MultiDeviceResource>> MultiDeviceInput(
   return ResourceAs<MultiDeviceResource>(c.input(i), c.services().resources);
 }
 
-StatusOr<std::shared_ptr<Resource>> NewMultiDevice(const ResolvedOp& op) {
+StatusOr<std::shared_ptr<MultiDeviceResource>> NewMultiDevice(
+    const ResolvedOp& op) {
   HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(op));
   const size_t shards = op.attr<std::vector<std::string>>("devices").size();
   return std::make_shared<MultiDeviceResource>(std::move(spec), shards);
@@ -157,10 +158,12 @@ Status MakeNamedMultiDevice(KernelContext& c) {
   if (handle.name.empty()) {
     handle.name = absl::StrCat("_multi_device_iterator", unnamed++);
   }
-  HR_ASSIGN_OR_RETURN(handle.resource, c.services().resources->LookUpOrCreate(
-                                           handle.container, handle.name, [&] {
-                                             return NewMultiDevice(c.op());
-                                           }));
+  HR_ASSIGN_OR_RETURN(
+      handle.resource,
+      c.services().resources->LookUpOrCreate<MultiDeviceResource>(
+          handle.container, handle.name,
+          [&] { return NewMultiDevice(c.op()); }));
+  handle.kind = &typeid(MultiDeviceResource);
   c.set_output(0, Tensor::Scalar(std::move(handle)));
   return OkStatus();
 }

@@ -158,10 +158,6 @@ TEST(CoordinationTest, AStrangerIsRefusedAndAStopEndsTheWait) {
   stops.join();
 }
 
-Status StatusFrom(const std::shared_ptr<TestCall>& call) {
-  return StatusOf(call->answer());
-}
-
 class KeyValuesTest : public ::testing::Test {
  protected:
   template <typename Request>

@@ -51,7 +51,9 @@ StatusOr<CoordinationService::Task*> CoordinationService::Find(
 
 Status CoordinationService::Trouble() {
   HR_RETURN_IF_ERROR(stopped_);
-  for (const auto& [id, task] : tasks_) HR_RETURN_IF_ERROR(task.error);
+  for (const auto& [id, task] : tasks_) {
+    if (!task.recoverable) HR_RETURN_IF_ERROR(task.error);
+  }
   return OkStatus();
 }
 
@@ -91,7 +93,7 @@ void CoordinationService::Fail(const TaskId& id, const Status& why,
   task.state = TASKSTATE_ERROR;
   task.error = why;
   barriers_->Failed(id, why, then);
-  TellAll(why, &id, then);
+  if (!task.recoverable) TellAll(why, &id, then);
   Changed(then);
 }
 
@@ -234,6 +236,11 @@ Status CoordinationService::Register(const RegisterTaskRequest& request,
                            NameOf(id));
   }
   HR_ASSIGN_OR_RETURN(Task * task, Find(request.source_task()));
+  const bool was_silent = absl::IsUnavailable(task->error);
+  if (task->state == TASKSTATE_ERROR && was_silent && options_.may_come_again) {
+    barriers_->Back(id);
+    *task = Task();
+  }
   if (task->state == TASKSTATE_ERROR) {
     return Aborted(
         NameOf(id),
@@ -253,6 +260,8 @@ Status CoordinationService::Register(const RegisterTaskRequest& request,
     return why;
   }
   task->state = TASKSTATE_CONNECTED;
+  task->recoverable = request.source_task().recoverable() ||
+                      options_.recoverable.contains(id.first);
   task->incarnation = request.incarnation();
   task->seen = Clock::now();
   if (!connected || another) Changed(then);
@@ -577,6 +586,15 @@ std::map<std::string, Method> CoordinationService::Methods(
       held(&CoordinationService::WatchStates);
   methods[coordination::kGetAliveTasks.path] =
       held(&CoordinationService::AskForLiving);
+  if (s && !s->options_.leads) {
+    for (auto& [path, method] : methods) {
+      if (path == coordination::kReportErrorToTask.path) continue;
+      method = [](const Call& call, const Bytes&) {
+        call->Finish(
+            AnswerOf(Internal("Coordination service is not enabled.")));
+      };
+    }
+  }
   return methods;
 }
 

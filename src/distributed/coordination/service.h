@@ -24,9 +24,18 @@ namespace headrace::distributed {
 
 struct CoordinationOptions {
   std::set<TaskId> tasks;  // that may come
+  // Whether others may ask it; where another task is said to lead, they may
+  // only tell it of errors.
+  bool leads = true;
   uint64_t incarnation = 0;
   // Who says nothing for so long is gone: as long as TensorFlow waits.
   std::chrono::milliseconds silence{10'000};
+  // Jobs of whose tasks' errors no other task is told; a task may say the same
+  // of itself.
+  std::set<std::string> recoverable;
+  // Whether a task that was silent for too long may register again without a
+  // reset.
+  bool may_come_again = false;
   // Called when a task is gone, or says that it failed; and where the leader
   // tells this of another one.
   std::function<void(const Status&)> lost;
@@ -60,7 +69,8 @@ class CoordinationService
     tensorflow::CoordinatedTaskState state = tensorflow::TASKSTATE_DISCONNECTED;
     Status error;  // in TASKSTATE_ERROR
     uint64_t incarnation = 0;
-    bool waits = false;      // for all, or has
+    bool waits = false;  // for all, or has
+    bool recoverable = false;
     Clock::time_point seen;  // connected, or when it left
     tensorflow::DeviceInfo devices;
   };
@@ -74,12 +84,13 @@ class CoordinationService
 
   StatusOr<Task*> Find(const tensorflow::CoordinatedTask& task)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The task has failed until it is reset: all others are told so.
+  // The task has failed until it is reset: all others are told so, unless it is
+  // recoverable.
   void Fail(const TaskId& id, const Status& why, Ending* then)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TellAll(const Status& why, const TaskId* whose, Ending* then)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The error of a task, or why this is stopped.
+  // The error of a task that is not recoverable, or why this is stopped.
   Status Trouble() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Answers who wait for all, once all are there.
   void Complete(Ending* then) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_replace.h"
 #include "base/job_threads.h"
+#include "base/launcher.h"
 #include "distributed/data_service/methods.h"
 #include "distributed/introducing_channel.h"
 #include "distributed/service.h"
@@ -177,6 +178,7 @@ bool DataServer::stopped() {
 }
 
 Status DataServer::Join() {
+  TellLauncherOfServing();
   while (true) {
     {
       MutexLock lock(mutex_);

@@ -81,7 +81,7 @@ StatusOr<std::shared_ptr<EagerContext>> EagerContext::Make(
   made->task_ = DeviceName::OfTask(def.job_name(), def.task_index());
   HR_ASSIGN_OR_RETURN(made->rendezvous_,
                       made->worker_->Meet(made->session_, made->id_));
-  HR_RETURN_IF_ERROR(made->state_.resources->Create(
+  HR_RETURN_IF_ERROR(made->state_.resources->Create<TensorStore>(
       TensorStore::kContainer, TensorStore::kName, made->handles_));
   made->ops_ = std::make_unique<OpContext>(made->state_.resources);
   made->Touch();

@@ -8,10 +8,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
-#include "base/hash_map.h"
 #include "base/timeline.h"
 #include "distributed/master/step.h"
 #include "graph/import.h"
+#include "runtime/partial_run.h"
 
 namespace headrace::distributed {
 namespace {
@@ -124,27 +124,6 @@ StatusOr<PartitionRequest> Named(const Graph& graph,
     request.targets.push_back(n);
   }
   return request;
-}
-
-// The name of a value that `wanted` is computed from and that is still to be
-// fed, "" where there is none. `fed`: which of the feeds have been fed.
-std::string StillToBeFed(const Edge& wanted, absl::Span<const Edge> feeds,
-                         const std::vector<bool>& fed) {
-  HashSet<const Node*> seen;
-  std::vector<Edge> open = {wanted};
-  while (!open.empty()) {
-    const Edge e = open.back();
-    open.pop_back();
-    const auto feed = std::find(feeds.begin(), feeds.end(), e);
-    if (feed != feeds.end()) {
-      if (fed[feed - feeds.begin()]) continue;
-      return absl::StrCat(e.node->name(), ":", e.index);
-    }
-    if (!seen.insert(e.node).second) continue;
-    open.insert(open.end(), e.node->inputs().begin(), e.node->inputs().end());
-    for (Node* c : e.node->control_inputs()) open.push_back({c, 0});
-  }
-  return "";
 }
 
 // In a cluster of a session's own a task may have another name: that of the
@@ -563,6 +542,11 @@ Status MasterSession::RunPart(const std::string& name, StepRequest request,
     fed[i] = true;
     feeds[static_cast<int>(i)] = std::move(tensor);
   }
+  const auto supply = [&](const Edge& e) {
+    const auto at = absl::c_find(run->fed_edges, e);
+    if (at == run->fed_edges.end()) return Supply::kComputed;
+    return fed[at - run->fed_edges.begin()] ? Supply::kThere : Supply::kToBeFed;
+  };
   std::vector<Tensor> results(request.fetches.size());
   std::map<int, Tensor*> fetches;
   for (size_t r = 0; r < request.fetches.size(); ++r) {
@@ -577,14 +561,7 @@ Status MasterSession::RunPart(const std::string& name, StepRequest request,
       return InvalidArgument("The fetch ", fetch, " has already been fetched.");
     }
     // It would wait for ever.
-    const std::string missing =
-        StillToBeFed(run->fetched_edges[i], run->fed_edges, fed);
-    if (!missing.empty()) {
-      return InvalidArgument("Fetch ", fetch,
-                             " can't be computed from the feeds that have been "
-                             "fed so far: ",
-                             missing, " is not known.");
-    }
+    HR_RETURN_IF_ERROR(CheckSupply({&run->fetched_edges[i], 1}, supply));
     taken[i] = true;
     fetches[static_cast<int>(i)] = &results[r];
   }

@@ -2,6 +2,7 @@
 
 #include "absl/strings/numbers.h"
 #include "base/host_name.h"
+#include "base/launcher.h"
 #include "distributed/channels.h"
 #include "distributed/eager/eager_service.h"
 #include "distributed/introducing_channel.h"
@@ -58,6 +59,16 @@ Status CheckTask(const tensorflow::ServerDef& def) {
                     def.job_name(), "\"");
   }
   return Internal("Job \"", def.job_name(), "\" was not defined in cluster");
+}
+
+std::set<TaskId> TasksOf(const tensorflow::ClusterDef& cluster) {
+  std::set<TaskId> tasks;
+  for (const auto& job : cluster.job()) {
+    for (const auto& [index, address] : job.tasks()) {
+      tasks.insert({job.name(), index});
+    }
+  }
+  return tasks;
 }
 
 StatusOr<std::shared_ptr<CollectiveEngine>> EngineByMpi(const Worker& worker) {
@@ -131,6 +142,11 @@ StatusOr<std::unique_ptr<Server>> Server::Make(tensorflow::ServerDef def,
   HR_RETURN_IF_ERROR(CheckTask(def));
   HR_ASSIGN_OR_RETURN(const int processors,
                       ProcessorsOf(def.default_session_config()));
+  HR_ASSIGN_OR_RETURN(
+      made->coordination_config_,
+      ReadCoordinationConfig(
+          def.default_session_config().experimental().coordination_config(),
+          TasksOf(def.cluster())));
   std::string* const own = OwnAddress(&def);
   HR_ASSIGN_OR_RETURN(HostPort at, ParseAddress(*own, def.port()));
   made->services_ = std::make_shared<Services>();
@@ -186,10 +202,15 @@ StatusOr<std::unique_ptr<Server>> Server::Make(tensorflow::ServerDef def,
   HR_RETURN_IF_ERROR(UseCarrier(options.carrier, *made->worker_));
   made->master_ = std::make_shared<Master>(made->worker_);
   made->eager_ = std::make_shared<EagerContexts>(made->worker_);
+  const CoordinationConfig& config = made->coordination_config_;
   CoordinationOptions coordination;
-  for (const auto& [task, address] : made->worker_->cluster()->tasks()) {
-    coordination.tasks.insert(task);
-  }
+  coordination.tasks = config.tasks;
+  coordination.recoverable = config.recoverable;
+  coordination.may_come_again = config.may_come_again;
+  if (config.silence) coordination.silence = *config.silence;
+  // (The service itself is there, for what the leader tells the task.)
+  coordination.leads =
+      !config.leader || config.leader->SameTask(made->worker_->task());
   coordination.incarnation = made->worker_->incarnation();
   coordination.lost = Losing(*made->worker_);
   coordination.channel_of = [cluster = made->worker_->cluster(),
@@ -210,14 +231,22 @@ Status Server::Coordinate(const std::set<TaskId>& tasks) {
     if (agent_ || stopped_) return OkStatus();
     AgentOptions options;
     options.task = worker_->task();
-    options.leader = worker_->leader();
+    options.leader = Coordinator();
     options.incarnation = worker_->incarnation();
     options.devices = worker_->devices();
     options.channel = worker_->cluster()->ChannelOf(options.leader);
     options.lost = Losing(*worker_);
+    if (const auto silence = coordination_config_.silence) {
+      options.silence = *silence;
+      // Twice in that time, or one that comes late would be a death.
+      options.beat = std::min(options.beat, *silence / 2);
+    }
+    if (const auto patience = coordination_config_.patience) {
+      options.patience = *patience;
+    }
     agent = agent_ = std::make_shared<CoordinationAgent>(std::move(options));
   }
-  if (worker_->leader().SameTask(worker_->task())) {
+  if (Coordinator().SameTask(worker_->task())) {
     coordination_->Expect(tasks);
   }
   const Status s = agent->Start();
@@ -226,6 +255,10 @@ Status Server::Coordinate(const std::set<TaskId>& tasks) {
   MutexLock lock(mutex_);
   agent_ = nullptr;  // it may be tried again
   return s;
+}
+
+DeviceName Server::Coordinator() const {
+  return coordination_config_.leader.value_or(worker_->leader());
 }
 
 void Server::Start() {
@@ -244,6 +277,7 @@ void Server::Start() {
 Server::~Server() { Stop(); }
 
 Status Server::Join() {
+  TellLauncherOfServing();
   while (true) {
     {
       MutexLock lock(mutex_);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "distributed/coordination/agent.h"
+#include "distributed/coordination/config.h"
 #include "distributed/coordination/service.h"
 #include "distributed/eager/eager_contexts.h"
 #include "distributed/master/master.h"
@@ -76,6 +77,10 @@ class Server {
   std::shared_ptr<Worker> worker_;
   std::shared_ptr<Master> master_;
   std::shared_ptr<EagerContexts> eager_;
+  // Who leads by the coordination service.
+  DeviceName Coordinator() const;
+
+  CoordinationConfig coordination_config_;
   std::shared_ptr<CoordinationService> coordination_;
   std::shared_ptr<CoordinationAgent> agent_ ABSL_GUARDED_BY(mutex_);
   struct Services;

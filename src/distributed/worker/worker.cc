@@ -472,9 +472,9 @@ Status Worker::RunWhole(GraphRun& run, RegisteredGraph& graph,
   if (ran) {
     AddStepStats(ran->events(), &result->step_stats);
     LabelInputs(graph.graph(), &result->step_stats);
-    for (auto& device : *result->step_stats.mutable_dev_stats()) {
-      device.set_device(devices_[0].name());
-    }
+    std::vector<std::string> names;
+    for (const auto& device : devices_) names.push_back(device.name());
+    SortByDevice(graph.graph(), names, &result->step_stats);
   }
   if (run.partition_graphs) result->partition_graphs.push_back(graph.def());
   return OkStatus();

@@ -86,19 +86,11 @@ StatusOr<std::shared_ptr<RowBatcher>> RowBatcher::Of(const KernelContext& c,
                                                      StringView more) {
   std::string container = c.op().string_attr("container");
   if (container.empty()) container = "localhost";
-  HR_ASSIGN_OR_RETURN(
-      auto resource,
-      c.services().resources->LookUpOrCreate(
-          container,
-          absl::StrCat("_batcher/", c.op().string_attr("shared_name"), "/",
-                       more),
-          [&]() -> StatusOr<std::shared_ptr<Resource>> {
-            return std::make_shared<RowBatcher>(rules);
-          }));
-  auto batcher = std::dynamic_pointer_cast<RowBatcher>(resource);
-  if (batcher) return batcher;
-  return InvalidArgument("Trying to access resource of the wrong type: ",
-                         resource->DebugString());
+  return c.services().resources->LookUpOrCreate<RowBatcher>(
+      container, absl::StrCat(c.op().string_attr("shared_name"), "/", more),
+      [&]() -> StatusOr<std::shared_ptr<RowBatcher>> {
+        return std::make_shared<RowBatcher>(rules);
+      });
 }
 
 // The batch that the next rows go into; null where too many wait.

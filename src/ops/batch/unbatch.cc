@@ -52,15 +52,11 @@ class Exchange : public Resource {
   static StatusOr<std::shared_ptr<Exchange>> Of(const KernelContext& c) {
     std::string container = c.op().string_attr("container");
     if (container.empty()) container = "localhost";
-    HR_ASSIGN_OR_RETURN(
-        auto resource,
-        c.services().resources->LookUpOrCreate(
-            container,
-            absl::StrCat("_unbatch/", c.op().string_attr("shared_name")),
-            []() -> StatusOr<std::shared_ptr<Resource>> {
-              return std::make_shared<Exchange>();
-            }));
-    return std::static_pointer_cast<Exchange>(resource);
+    return c.services().resources->LookUpOrCreate<Exchange>(
+        container, c.op().string_attr("shared_name"),
+        []() -> StatusOr<std::shared_ptr<Exchange>> {
+          return std::make_shared<Exchange>();
+        });
   }
 
  private:

@@ -287,17 +287,17 @@ Chosen& TheChosen() {
 
 std::shared_ptr<CollectiveEngine> EngineOf(const RunServices& services) {
   if (services.resources == nullptr) return TheCollectiveEngine();
-  const auto found = services.resources->LookUp(kEngineContainer, kEngineName);
   const auto given =
-      found.ok() ? std::dynamic_pointer_cast<GivenEngine>(*found) : nullptr;
-  return given ? given->engine : TheCollectiveEngine();
+      services.resources->LookUp<GivenEngine>(kEngineContainer, kEngineName);
+  return given.ok() ? (*given)->engine : TheCollectiveEngine();
 }
 
 void GiveEngine(std::shared_ptr<CollectiveEngine> engine,
                 ResourceManager& resources) {
   auto given = std::make_shared<GivenEngine>();
   given->engine = std::move(engine);
-  resources.Delete(kEngineContainer, kEngineName).IgnoreError();  // none there
+  resources.Delete(kEngineContainer, kEngineName, &typeid(GivenEngine))
+      .IgnoreError();  // none there
   resources.Create(kEngineContainer, kEngineName, std::move(given))
       .IgnoreError();  // another thread gave one
 }

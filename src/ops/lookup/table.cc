@@ -247,9 +247,10 @@ Status HandTable(
   } else {
     HR_ASSIGN_OR_RETURN(
         handle.resource,
-        c.services().resources->LookUpOrCreate(
+        c.services().resources->LookUpOrCreate<Table>(
             handle.container, handle.name,
-            [&]() -> StatusOr<std::shared_ptr<Resource>> { return make(); }));
+            [&]() -> StatusOr<std::shared_ptr<Table>> { return make(); }));
+    handle.kind = &typeid(Table);
   }
   const auto* table = dynamic_cast<const Table*>(handle.resource.get());
   if (table != nullptr &&

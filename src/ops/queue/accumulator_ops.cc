@@ -19,17 +19,17 @@ Status MakeAccumulator(KernelContext& c) {
   const Shape& shape = op.attr<Shape>("shape");
   const bool mean = op.string_attr("reduction_type") == "MEAN";
   HR_ASSIGN_OR_RETURN(
-      auto resource,
-      MakeHandle(
-          c, [&](std::string name) -> StatusOr<std::shared_ptr<Resource>> {
+      auto made,
+      MakeHandle<Accumulator>(
+          c, [&](std::string name) -> StatusOr<std::shared_ptr<Accumulator>> {
             return std::make_shared<A>(std::move(name), dtype, shape, mean);
           }));
-  // A shared name may have been taken before, by any other resource.
-  auto* made = dynamic_cast<A*>(resource.get());
-  if (made == nullptr || made->dtype() != dtype || made->shape() != shape) {
+  // A shared name may have been taken before, by a dense or a sparse one.
+  if (dynamic_cast<const A*>(made.get()) == nullptr || made->dtype() != dtype ||
+      made->shape() != shape) {
     return InvalidArgument("Shared accumulator '",
                            op.string_attr("shared_name"), "' is another one (",
-                           resource->DebugString(), ") than ", op.name(),
+                           made->DebugString(), ") than ", op.name(),
                            " asks for");
   }
   return OkStatus();
@@ -66,7 +66,11 @@ OpBuilder AccumulatorOp(const char* name, const char* doc) {
 
 template <typename A>
 StatusOr<std::shared_ptr<A>> AccumulatorOf(const KernelContext& c) {
-  return ResourceAs<A>(c.input(0), c.services().resources);
+  HR_ASSIGN_OR_RETURN(
+      auto found, ResourceAs<Accumulator>(c.input(0), c.services().resources));
+  auto a = std::dynamic_pointer_cast<A>(found);
+  if (!a) return WrongKind(found->DebugString());
+  return a;
 }
 
 // The accumulator, which must be of the op's dtype.

@@ -202,17 +202,15 @@ Status MakeBarrier(KernelContext& c) {
   const auto& shapes = op.attr<Shapes>("shapes");
   HR_RETURN_IF_ERROR(CheckBarrier(op, types, shapes));
   HR_ASSIGN_OR_RETURN(
-      auto resource,
-      MakeHandle(
-          c, [&](std::string name) -> StatusOr<std::shared_ptr<Resource>> {
+      auto barrier,
+      MakeHandle<Barrier>(
+          c, [&](std::string name) -> StatusOr<std::shared_ptr<Barrier>> {
             return std::make_shared<Barrier>(std::move(name), types, shapes);
           }));
-  // A shared name may have been taken before, by any other resource.
-  auto* barrier = dynamic_cast<Barrier*>(resource.get());
-  if (barrier == nullptr || barrier->types() != types ||
-      barrier->shapes() != shapes) {
+  // A shared name may have been taken before.
+  if (barrier->types() != types || barrier->shapes() != shapes) {
     return InvalidArgument("Shared barrier '", op.string_attr("shared_name"),
-                           "' is another one (", resource->DebugString(),
+                           "' is another one (", barrier->DebugString(),
                            ") than ", op.name(), " asks for");
   }
   return OkStatus();

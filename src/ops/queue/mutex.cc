@@ -48,15 +48,11 @@ class HeldMutex : public VariantValue {
 };
 
 Status MakeMutex(KernelContext& c) {
-  HR_ASSIGN_OR_RETURN(
-      auto made,
-      MakeHandle(c,
-                 [](const std::string&) -> StatusOr<std::shared_ptr<Resource>> {
-                   return std::make_shared<StepMutex>();
-                 }));
-  if (std::dynamic_pointer_cast<StepMutex>(made)) return OkStatus();
-  return InvalidArgument("Shared mutex '", c.op().string_attr("shared_name"),
-                         "' is another resource: ", made->DebugString());
+  const auto make =
+      [](const std::string&) -> StatusOr<std::shared_ptr<StepMutex>> {
+    return std::make_shared<StepMutex>();
+  };
+  return MakeHandle<StepMutex>(c, make).status();
 }
 
 HR_OP(MutexV2)

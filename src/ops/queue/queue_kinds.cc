@@ -192,8 +192,8 @@ Status CheckComponents(const ResolvedOp& op, const Components& made) {
   return OkStatus();
 }
 
-std::shared_ptr<Resource> NewQueue(const ResolvedOp& op, std::string name,
-                                   Components made) {
+std::shared_ptr<TupleQueue> NewQueue(const ResolvedOp& op, std::string name,
+                                     Components made) {
   const int64_t capacity = op.int_attr("capacity");
   const StringView kind = KindOf(op);
   if (kind == "RandomShuffleQueue") {
@@ -270,18 +270,11 @@ Status MakeQueue(KernelContext& c) {
   Components made = ComponentsOf(op);
   HR_RETURN_IF_ERROR(CheckComponents(op, made));
   HR_ASSIGN_OR_RETURN(
-      auto resource,
-      MakeHandle(c,
-                 [&](std::string name) -> StatusOr<std::shared_ptr<Resource>> {
-                   return NewQueue(op, std::move(name), made);
-                 }));
-  // A shared name may have been taken before, by any other resource.
-  auto* queue = dynamic_cast<TupleQueue*>(resource.get());
-  if (queue == nullptr) {
-    return InvalidArgument("Shared queue '", op.string_attr("shared_name"),
-                           "' is another one (", resource->DebugString(),
-                           ") than ", op.name(), " asks for");
-  }
+      auto queue,
+      MakeHandle<TupleQueue>(
+          c, [&](std::string name) -> StatusOr<std::shared_ptr<TupleQueue>> {
+            return NewQueue(op, std::move(name), made);
+          }));
   return CheckSame(op, made, *queue);
 }
 

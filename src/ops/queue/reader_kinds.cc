@@ -183,7 +183,7 @@ Status CheckFixed(const ResolvedOp& op) {
   return OkStatus();
 }
 
-StatusOr<std::shared_ptr<Resource>> NewReader(const ResolvedOp& op) {
+StatusOr<std::shared_ptr<Reader>> NewReader(const ResolvedOp& op) {
   const StringView kind = KindOfReader(op);
   if (kind == "TextLineReader") return std::make_shared<LineReader>(op);
   if (kind == "FixedLengthRecordReader") {
@@ -199,7 +199,8 @@ StatusOr<std::shared_ptr<Resource>> NewReader(const ResolvedOp& op) {
 }
 
 Status MakeReader(KernelContext& c) {
-  return MakeHandle(c, [&](std::string) { return NewReader(c.op()); }).status();
+  return MakeHandle<Reader>(c, [&](std::string) { return NewReader(c.op()); })
+      .status();
 }
 
 OpBuilder ReaderOp(const char* name, std::vector<const char*> attrs,

@@ -56,16 +56,11 @@ StatusOr<std::shared_ptr<A>> SharedArea(const KernelContext& c) {
   if (container.empty()) container = "localhost";
   const StagingLimits limits{op.int_attr("capacity"),
                              op.int_attr("memory_limit")};
-  HR_ASSIGN_OR_RETURN(auto resource,
-                      c.services().resources->LookUpOrCreate(
-                          container, op.string_attr("shared_name"),
-                          [&]() -> StatusOr<std::shared_ptr<Resource>> {
-                            return std::make_shared<A>(limits);
-                          }));
-  auto area = std::dynamic_pointer_cast<A>(resource);
-  if (area) return area;
-  return InvalidArgument("Trying to access resource of the wrong type: ",
-                         resource->DebugString());
+  return c.services().resources->template LookUpOrCreate<A>(
+      container, op.string_attr("shared_name"),
+      [&]() -> StatusOr<std::shared_ptr<A>> {
+        return std::make_shared<A>(limits);
+      });
 }
 
 // Outputs from `first` on; InvalidArgument where the tuple does not fit them.

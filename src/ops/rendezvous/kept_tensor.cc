@@ -14,11 +14,9 @@ class KeptTensor : public Kernel {
         dtype_(op.type_attr("dtype")) {}
   bool own_outputs() const override { return true; }
   Status Run(KernelContext& c) override {
-    HR_ASSIGN_OR_RETURN(const auto found,
-                        c.services().resources->LookUp(TensorStore::kContainer,
-                                                       TensorStore::kName));
-    const auto store = std::dynamic_pointer_cast<TensorStore>(found);
-    if (!store) return InvalidArgument("no tensors of a remote client");
+    HR_ASSIGN_OR_RETURN(const auto store,
+                        c.services().resources->LookUp<TensorStore>(
+                            TensorStore::kContainer, TensorStore::kName));
     HR_ASSIGN_OR_RETURN(Tensor t, store->Get(op_, static_cast<int>(output_)));
     if (t.dtype() != dtype_) {
       return InvalidArgument("the tensor kept for ", op_, ":", output_,

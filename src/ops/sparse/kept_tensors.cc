@@ -47,16 +47,11 @@ class SparseTensorsMap : public Resource {
 StatusOr<std::shared_ptr<SparseTensorsMap>> MapFor(const KernelContext& c) {
   std::string container = c.op().string_attr("container");
   if (container.empty()) container = "localhost";
-  HR_ASSIGN_OR_RETURN(auto resource,
-                      c.services().resources->LookUpOrCreate(
-                          container, c.op().string_attr("shared_name"),
-                          []() -> StatusOr<std::shared_ptr<Resource>> {
-                            return std::make_shared<SparseTensorsMap>();
-                          }));
-  auto map = std::dynamic_pointer_cast<SparseTensorsMap>(resource);
-  if (map) return map;
-  return InvalidArgument("Trying to access resource of the wrong type: ",
-                         resource->DebugString());
+  return c.services().resources->LookUpOrCreate<SparseTensorsMap>(
+      container, c.op().string_attr("shared_name"),
+      []() -> StatusOr<std::shared_ptr<SparseTensorsMap>> {
+        return std::make_shared<SparseTensorsMap>();
+      });
 }
 
 // A copy, so that no view keeps more memory than it shows.

@@ -8,6 +8,12 @@
 namespace headrace {
 namespace {
 
+// One that is known by its reference: a kind of its own beside those that
+// handles name.
+class RefVariable : public Variable {
+  using Variable::Variable;
+};
+
 // The variable is found by name, so that every plan of a graph sees the same.
 Status MakeReference(KernelContext& c) {
   ResourceHandle handle;
@@ -25,10 +31,10 @@ Status MakeReference(KernelContext& c) {
   handle.data =
       std::make_shared<const HandleData>(HandleData{HandlePart{dtype, shape}});
   HR_ASSIGN_OR_RETURN(handle.resource,
-                      c.services().resources->LookUpOrCreate(
+                      c.services().resources->LookUpOrCreate<RefVariable>(
                           handle.container, handle.name,
-                          [&]() -> StatusOr<std::shared_ptr<Resource>> {
-                            return std::make_shared<Variable>(dtype, shape);
+                          [&]() -> StatusOr<std::shared_ptr<RefVariable>> {
+                            return std::make_shared<RefVariable>(dtype, shape);
                           }));
   c.set_output(0, Tensor::Scalar<ResourceHandle>(std::move(handle)));
   return OkStatus();

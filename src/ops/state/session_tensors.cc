@@ -30,9 +30,11 @@ StatusOr<ResourceHandle> KeepTensor(const KernelContext& c) {
   handle.device = kDevice;
   handle.name = absl::StrCat(c.op().name(), ";", next++, ";", kDevice);
   HR_ASSIGN_OR_RETURN(Tensor kept, Keepable(c.input(0)));
-  handle.resource = std::make_shared<SessionTensor>(std::move(kept));
-  HR_RETURN_IF_ERROR(c.services().resources->Create(
-      handle.container, handle.name, handle.resource));
+  auto made = std::make_shared<SessionTensor>(std::move(kept));
+  HR_RETURN_IF_ERROR(
+      c.services().resources->Create(handle.container, handle.name, made));
+  handle.resource = std::move(made);
+  handle.kind = &typeid(SessionTensor);
   return handle;
 }
 
@@ -81,16 +83,16 @@ Status NotKept(StringView handle) {
 
 Status KeptTensor(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(const std::string handle, HandleText(c));
-  auto found = c.services().resources->LookUp(kContainer, handle);
-  if (!found.ok()) return NotKept(handle);
-  auto kept = std::dynamic_pointer_cast<SessionTensor>(*found);
-  if (!kept) return NotKept(handle);
-  if (kept->value().dtype() != c.op().type_attr("dtype")) {
+  const auto kept =
+      c.services().resources->LookUp<SessionTensor>(kContainer, handle);
+  if (!kept.ok()) return NotKept(handle);
+  const Tensor& value = (*kept)->value();
+  if (value.dtype() != c.op().type_attr("dtype")) {
     return InvalidArgument("GetSessionTensor: the tensor is of ",
-                           DTypeName(kept->value().dtype()), ", not of ",
+                           DTypeName(value.dtype()), ", not of ",
                            DTypeName(c.op().type_attr("dtype")));
   }
-  c.set_output(0, kept->value());
+  c.set_output(0, value);
   return OkStatus();
 }
 
@@ -108,7 +110,8 @@ HR_OP(GetSessionTensor)
 
 Status DeleteTensor(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(const std::string handle, HandleText(c));
-  const Status gone = c.services().resources->Delete(kContainer, handle);
+  const Status gone = c.services().resources->Delete(kContainer, handle,
+                                                     &typeid(SessionTensor));
   return gone.ok() ? gone : NotKept(handle);
 }
 

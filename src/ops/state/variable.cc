@@ -16,6 +16,7 @@ class VarHandle : public Kernel {
     handle_.name = op.string_attr("shared_name");
     handle_.container = op.string_attr("container");
     if (handle_.container.empty()) handle_.container = "localhost";
+    handle_.kind = &typeid(Variable);
     handle_.device = std::string(kCpuName);
     handle_.data = std::make_shared<const HandleData>(
         HandleData{HandlePart{dtype_, shape_}});
@@ -29,6 +30,7 @@ class VarHandle : public Kernel {
     // handles.
     if (anonymous_) {
       handle.name = debug_name_;
+      handle.kind = nullptr;
       handle.resource = std::make_shared<Variable>(dtype_, shape_);
     }
     c.set_output(0, Tensor::Scalar<ResourceHandle>(std::move(handle)));
@@ -93,19 +95,19 @@ Status ReadShape(ShapeContext& c) {
 }
 
 Status Read(KernelContext& c) {
-  StatusOr<Tensor> t = ReadVariable(c, 0, c.op().output_types()[0]);
+  const StatusOr<VariableInput> v = VariableOf(c, 0);
   // Upstream's text for reads, which other ops on missing variables do not
   // have.
-  if (absl::IsNotFound(t.status())) {
+  if (!v.ok()) {
     const ResourceHandle& h = c.input(0).scalar<ResourceHandle>();
     return FailedPrecondition(
         "Could not find variable ", h.name,
         ". This could mean that the variable has been deleted. In TF1, it can "
         "also mean the variable is uninitialized. Debug info: container=",
-        h.container, ", status error message=", t.status().message());
+        h.container, ", status error message=", v.status().message());
   }
-  HR_RETURN_IF_ERROR(t.status());
-  c.set_output(0, *std::move(t));
+  HR_ASSIGN_OR_RETURN(Tensor t, ReadVariable(*v, c.op().output_types()[0]));
+  c.set_output(0, std::move(t));
   return OkStatus();
 }
 
@@ -146,10 +148,13 @@ StatusOr<VariableInput> VariableToAssign(const KernelContext& c) {
   if (handle.resource || c.services().resources == nullptr) {
     return VariableOf(c, 0);
   }
-  HR_ASSIGN_OR_RETURN(auto resource,
-                      c.services().resources->LookUpOrCreate(
+  if (handle.kind != nullptr && *handle.kind != typeid(Variable)) {
+    return VariableOf(c, 0);  // whose error says what it is
+  }
+  HR_ASSIGN_OR_RETURN(auto variable,
+                      c.services().resources->LookUpOrCreate<Variable>(
                           handle.container, handle.name,
-                          [&]() -> StatusOr<std::shared_ptr<Resource>> {
+                          [&]() -> StatusOr<std::shared_ptr<Variable>> {
                             Shape shape = handle.data && !handle.data->empty()
                                               ? handle.data->front().shape
                                               : Shape::UnknownRank();
@@ -158,11 +163,6 @@ StatusOr<VariableInput> VariableToAssign(const KernelContext& c) {
                             return std::make_shared<Variable>(
                                 c.op().input_types()[1], shape);
                           }));
-  auto variable = std::dynamic_pointer_cast<Variable>(resource);
-  if (!variable) {
-    return InvalidArgument("Trying to access resource of the wrong type: ",
-                           resource->DebugString());
-  }
   return VariableInput{std::move(variable), handle.name};
 }
 
@@ -199,9 +199,12 @@ HR_OP(AssignVariableOp)
 
 Status Destroy(KernelContext& c) {
   const ResourceHandle& handle = c.input(0).scalar<ResourceHandle>();
-  // Anonymous variables go with their last handle.
-  if (handle.resource || c.services().resources == nullptr) return OkStatus();
-  Status s = c.services().resources->Delete(handle.container, handle.name);
+  // Anonymous resources go with their last handle.
+  const bool anonymous = handle.resource && handle.kind == nullptr;
+  if (anonymous || c.services().resources == nullptr) return OkStatus();
+  // Who took a handle from elsewhere means what any of its users would find.
+  const Status s = c.services().resources->Delete(handle.container, handle.name,
+                                                  handle.kind);
   return c.op().bool_attr("ignore_lookup_error") ? OkStatus() : s;
 }
 

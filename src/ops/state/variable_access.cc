@@ -53,7 +53,11 @@ Status CheckReferred(const VariableInput& v) {
 }
 
 StatusOr<Tensor> ReadVariable(const KernelContext& c, int i, DType dtype) {
-  HR_ASSIGN_OR_RETURN(VariableInput v, VariableOf(c, i));
+  HR_ASSIGN_OR_RETURN(const VariableInput v, VariableOf(c, i));
+  return ReadVariable(v, dtype);
+}
+
+StatusOr<Tensor> ReadVariable(const VariableInput& v, DType dtype) {
   if (v.variable->dtype() != dtype) {
     return InvalidArgument(
         "Trying to read variable with wrong dtype. Expected ", DTypeName(dtype),

@@ -29,6 +29,7 @@ Status CheckReferred(const VariableInput& v);
 
 // The value of the variable behind input i, which must be of `dtype`.
 StatusOr<Tensor> ReadVariable(const KernelContext& c, int i, DType dtype);
+StatusOr<Tensor> ReadVariable(const VariableInput& v, DType dtype);
 
 // Calls fn(values) with the values of all `inputs` in their order, their
 // buffers exclusive and their locks held; an input may come up twice. Errors

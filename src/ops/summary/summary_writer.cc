@@ -76,6 +76,7 @@ Status MakeHandle(KernelContext& c) {
   if (handle.container.empty()) handle.container = "localhost";
   handle.name = c.op().string_attr("shared_name");
   if (handle.name.empty()) handle.name = "summary_writer";
+  handle.kind = &typeid(SummaryFile);
   c.set_output(0, Tensor::Scalar<ResourceHandle>(std::move(handle)));
   return OkStatus();
 }
@@ -90,16 +91,17 @@ HR_OP(SummaryWriter)
     .Shape(ScalarShape)
     .Cpu(ComputeOwn<MakeHandle>);
 
-StatusOr<std::shared_ptr<Resource>> OpenFile(const std::string& logdir,
-                                             const std::string& suffix,
-                                             int max_queue, int flush_millis) {
+StatusOr<std::shared_ptr<SummaryFile>> OpenFile(const std::string& logdir,
+                                                const std::string& suffix,
+                                                int max_queue,
+                                                int flush_millis) {
   std::string folder;
   HR_ASSIGN_OR_RETURN(FileSystem * fs, FileSystemFor(logdir, &folder));
   HR_RETURN_IF_ERROR(CreateDirectories(fs, folder));
   HR_ASSIGN_OR_RETURN(
       auto writer, EventWriter::Create(fs, JoinPath(folder, "events"), suffix));
-  return std::shared_ptr<Resource>(std::make_shared<SummaryFile>(
-      std::move(writer), max_queue, flush_millis));
+  return std::make_shared<SummaryFile>(std::move(writer), max_queue,
+                                       flush_millis);
 }
 
 Status CreateFile(KernelContext& c) {
@@ -113,13 +115,14 @@ Status CreateFile(KernelContext& c) {
   const ResourceHandle& handle = c.input(0).scalar<ResourceHandle>();
   return c.services()
       .resources
-      ->LookUpOrCreate(handle.container, handle.name,
-                       [&] {
-                         return OpenFile(c.input(1).scalar<std::string>(),
-                                         c.input(4).scalar<std::string>(),
-                                         c.input(2).scalar<int32_t>(),
-                                         c.input(3).scalar<int32_t>());
-                       })
+      ->LookUpOrCreate<SummaryFile>(handle.container, handle.name,
+                                    [&] {
+                                      return OpenFile(
+                                          c.input(1).scalar<std::string>(),
+                                          c.input(4).scalar<std::string>(),
+                                          c.input(2).scalar<int32_t>(),
+                                          c.input(3).scalar<int32_t>());
+                                    })
       .status();
 }
 
@@ -371,7 +374,8 @@ Status Close(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(auto file, FileOf(c));
   HR_RETURN_IF_ERROR(file->Flush());
   const ResourceHandle& handle = c.input(0).scalar<ResourceHandle>();
-  return c.services().resources->Delete(handle.container, handle.name);
+  return c.services().resources->Delete(handle.container, handle.name,
+                                        &typeid(SummaryFile));
 }
 
 HR_OP(CloseSummaryWriter)

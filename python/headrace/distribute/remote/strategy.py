@@ -39,10 +39,13 @@ class ParameterServerExtended(strategy.StrategyExtended):
     _num_workers = property(lambda self: len(self._cluster.workers))
     _num_ps = property(lambda self: len(self._cluster.servers))
 
+    # The device that works on behalf of all variables.
+    _own_parameter_devices = (_COORDINATOR,)
+
     @property
-    def parameter_devices(self):
-        """A tuple of the device that works on behalf of all variables."""
-        return (_COORDINATOR,)
+    def worker_devices_by_replica(self):
+        """A list of devices a replica: those of the one that no worker has."""
+        return [[_COORDINATOR]]
 
     # --- variables ---
 

@@ -1,7 +1,7 @@
 """Rows of embeddings: in one part or several, one by one or combined."""
 
 from headrace._load import _headrace
-from headrace.framework import conversion, dtypes
+from headrace.framework import conversion, dtypes, name_scopes
 from headrace.framework.sparse_tensor import SparseTensor, to_sparse
 from headrace.framework.support import signatures
 from headrace.ops import (
@@ -61,9 +61,13 @@ def lookup(params, ids, strategy="mod", max_norm=None, name=None):
     parts = list(params) if isinstance(params, (list, tuple)) else [params]
     if not parts:
         raise ValueError("Length of params is currently 0. Need at least one param.")
-    ids = conversion.convert_to_tensor(ids)
     if len(parts) == 1:
-        return _clipped(_rows(parts[0], ids, name), ids, max_norm)
+        with name_scopes.name_scope(name or "embedding_lookup") as scope:
+            ids = conversion.convert_to_tensor(ids, name="ids")
+            rows = _clipped(_rows(parts[0], ids, scope), ids, max_norm)
+            # By which programs fetch it.
+            return rows if _headrace.is_eager() else array_ops.identity(rows)
+    ids = conversion.convert_to_tensor(ids)
     flat = array_ops.reshape(ids, [-1])
     part, row = _places(flat, parts, strategy)
     part = math_ops.cast(part, dtypes.int32)

@@ -370,8 +370,9 @@ def batch_normalization(x, mean, variance, offset, scale, variance_epsilon, name
     inv = elementwise_ops.rsqrt(variance + variance_epsilon)
     if scale is not None:
         inv = inv * scale
+    scaled = x * math_ops.cast(inv, x.dtype)
     shift = -mean * inv if offset is None else offset - mean * inv
-    return x * math_ops.cast(inv, x.dtype) + math_ops.cast(shift, x.dtype)
+    return scaled + math_ops.cast(shift, x.dtype)
 
 
 @composite("l2_normalize", ends=True)

@@ -80,9 +80,10 @@ class ParameterServerExtendedV1(CentralStorageExtended):
     # --- variables ---
 
     @property
-    def parameter_devices(self):
-        """A tuple of the devices that variables lie on."""
-        return super().parameter_devices if self._setter is None else self._servers
+    def _own_parameter_devices(self):
+        if self._setter is None:
+            return super()._own_parameter_devices
+        return self._servers
 
     @contextlib.contextmanager
     def _place(self):
