@@ -69,9 +69,10 @@ HR_API Partitioner MaxSize(int64_t max_shard_bytes, int64_t max_shards = 0);
 }  // namespace partitioners
 
 // A variable in parts along its first axis, whose first rows the first part
-// has. As a module it owns the parts: they are what variables(), optimizers and
-// checkpoints ("0", "1", ...) see. Python's checkpoints hold one value of it,
-// and are not restored into it. Moves as modules do.
+// has. As a module it owns the parts: they are what variables() and optimizers
+// see. In checkpoints it is one variable, of the whole, and so are its slots of
+// an optimizer when all parts have theirs: any number of parts, a variable of
+// one process, and Python's take their values. Moves as modules do.
 class HR_API ShardedVariable : public Module {
  public:
   const std::vector<Variable>& parts() const { return parts_; }

@@ -294,6 +294,81 @@ TEST(ParameterServers, CheckpointsTakeTheirVariables) {
             (std::vector<float>{1, 2}));
 }
 
+// A table of 5 rows, and its optimizer, made where they are to lie.
+struct Rows {
+  // In parts where a strategy divides variables.
+  explicit Rows(OptimizerLayout layout,
+                const ParameterServerStrategy* strategy = nullptr)
+      : adam(0.1, 0.9, 0.999, 1e-7, /*amsgrad=*/false, {.layout = layout}) {
+    const Tensor initial = Fill(Tensor::From<int32_t>({5, 2}), Tensor(1.0f));
+    if (strategy != nullptr) {
+      sharded = std::make_unique<ShardedVariable>(
+          strategy->MakeSharded(initial, "table"));
+    } else {
+      whole = Variable(initial, "table");
+    }
+  }
+  void Train() {
+    const std::vector<Variable> all =
+        sharded ? sharded->parts() : std::vector<Variable>{whole};
+    GradientTape tape;
+    const Tensor rows = Tensor::From<float>({0, 1, 2, 3, 4}, {5, 1});
+    const Tensor loss =
+        Sum(Square(value() * rows), Tensor::From<int32_t>({0, 1}));
+    adam.Apply(tape.gradient(loss, all), all);
+  }
+  Tensor value() const { return sharded ? sharded->value() : whole.value(); }
+  Checkpoint Files() {
+    return Checkpoint({sharded ? Checkpoint::Part("table", *sharded)
+                               : Checkpoint::Part("table", whole),
+                       Checkpoint::Part("adam", adam)});
+  }
+
+  Variable whole;
+  std::unique_ptr<ShardedVariable> sharded;
+  Adam adam;
+};
+
+// A program of one process, and ones with any number of parts, go on where any
+// of them was, with the optimizer's state.
+TEST(ParameterServers, CheckpointsOfPartsAreOfTheWhole) {
+  const Tasks tasks;
+  for (const auto layout : {OptimizerLayout::kSlots, OptimizerLayout::kLists}) {
+    const std::string path = testing::TempDir() + "/of_parts" +
+                             std::to_string(static_cast<int>(layout));
+    Rows alone(layout);
+    for (int i = 0; i < 2; ++i) alone.Train();
+    alone.Files().write(path);
+    alone.Train();
+    const std::vector<float> wanted = alone.value().vector<float>();
+    for (const size_t parts : {2, 3, 1, 5}) {
+      const ParameterServerStrategy strategy(
+          tasks.spec, {.variable_partitioner = partitioners::FixedShards(
+                           static_cast<int64_t>(parts))});
+      const ParameterServerStrategy::Scope scope(strategy);
+      Rows rows(layout, &strategy);
+      ASSERT_EQ(rows.sharded->parts().size(), parts);
+      Checkpoint files = rows.Files();
+      files.restore(path);
+      // Slots take their values when they are made,
+      rows.Train();
+      EXPECT_EQ(rows.value().vector<float>(), wanted) << parts;
+      EXPECT_EQ(rows.adam.variables().size(),
+                alone.adam.variables().size() + 2 * (parts - 1));
+      // or when they are there.
+      files.restore(path);
+      files.write(path);
+      rows.Train();
+      EXPECT_EQ(rows.value().vector<float>(), wanted) << parts;
+    }
+    Rows again(layout);
+    Checkpoint files = again.Files();
+    files.restore(path);
+    again.Train();
+    EXPECT_EQ(again.value().vector<float>(), wanted);
+  }
+}
+
 // ------------------------------------------------------------------ deaths
 
 TEST(ClusterChild, DISABLED_Joins) {
