@@ -152,6 +152,7 @@ class HR_API ParameterServerStrategy {
 
  private:
   friend class ClusterCoordinator;
+  explicit ParameterServerStrategy(std::shared_ptr<internal::Servers> servers);
   std::shared_ptr<internal::Servers> servers_;
 };
 
@@ -218,6 +219,7 @@ class RemoteValue {
 class HR_API ClusterCoordinator {
  public:
   explicit ClusterCoordinator(const ParameterServerStrategy& strategy);
+  ParameterServerStrategy strategy() const;
 
   // Has some worker run a function, by and by; returns at once, but where 2^18
   // functions wait. The function is traced here, in the strategy's scope. Its

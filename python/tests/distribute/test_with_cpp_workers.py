@@ -441,13 +441,14 @@ def test_variables_in_parts_in_checkpoints(library, tmp_path):
     assert run("read", *doubled)[:2] == [str(want)] * 2
 
 
-def test_the_example_of_a_coordinator():
+@pytest.mark.parametrize("given", [[], ["--epochs", "4"]], ids=["steps", "fit"])
+def test_the_example_of_a_coordinator(given):
     """Its own tasks and Python's train together."""
     spec = processes.Cluster(ps=2, worker=2).spec
     kinds = [[EXAMPLE], [sys.executable, "-c", JOINS]]
     tasks = [(job, i, kinds[i]) for job in spec for i in range(2)]
     with started(spec, tasks):
-        said = said_by([EXAMPLE, "--data", DATA], spec)
+        said = said_by([EXAMPLE, "--data", DATA, *given], spec)
     assert float(said.split("test accuracy: ")[1]) > 0.9
 
 
