@@ -273,6 +273,54 @@ TEST(ParameterServers, ErrorsAreThrownOnce) {
   EXPECT_EQ(Variable(Tensor(2.0f)).value().item<float>(), 2);
 }
 
+// Those of which many wait go to a worker together: each has run once, in its
+// place, and an error is of the one that failed.
+TEST(ParameterServers, ManyGoTogether) {
+  const Tasks tasks;
+  const ParameterServerStrategy strategy(tasks.spec);
+  const ClusterCoordinator coordinator(strategy);
+  const ParameterServerStrategy::Scope scope(strategy);
+  const Variable sum(Tensor(0.0f)), table(Tensor::From<float>({1, 2, 3}));
+  auto step = function([&](const Tensor& x, const Tensor& row) {
+    sum.assign_add(x);
+    return GatherV2(table.value(), row, Tensor(0)) * x;
+  });
+  auto quiet = function([&](const Tensor& x) { sum.assign_add(x); });
+  for (int turn = 0; turn < 3; ++turn) {  // the first ones go one by one
+    sum.assign(Tensor(0.0f));
+    std::vector<RemoteValue<Tensor>> values;
+    for (int i = 0; i < 300; ++i) {
+      values.push_back(
+          coordinator.Schedule(step, Tensor(static_cast<float>(i)), Tensor(1)));
+      coordinator.Schedule(quiet, Tensor(1.0f));
+    }
+    coordinator.Join();
+    EXPECT_EQ(sum.value().item<float>(), 300 * 299 / 2 + 300);
+    for (int i = 0; i < 300; ++i) {
+      EXPECT_EQ(values[i].Fetch().item<float>(), 2.0f * static_cast<float>(i));
+    }
+  }
+  std::vector<RemoteValue<Tensor>> values;
+  Error e = ErrorOfCall([&] {
+    for (int i = 0; i < 300; ++i) {
+      values.push_back(
+          coordinator.Schedule(step, Tensor(1.0f), Tensor(i == 150 ? 7 : 1)));
+    }
+    coordinator.Join();
+  });
+  EXPECT_EQ(e.code(), ErrorCode::kInvalidArgument) << e.what();
+  if (values.size() > 150) {
+    EXPECT_EQ(ErrorOfCall([&] { values[150].Fetch(); }).code(),
+              ErrorCode::kInvalidArgument);
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    e = ErrorOfCall([&] { EXPECT_EQ(values[i].Fetch().item<float>(), 2); });
+    if (i != 150) EXPECT_NE(e.code(), ErrorCode::kInvalidArgument) << i;
+  }
+  coordinator.Schedule(quiet, Tensor(1.0f));
+  coordinator.Join();
+}
+
 TEST(ParameterServers, CheckpointsTakeTheirVariables) {
   const std::string path = testing::TempDir() + "/of_servers";
   const Tasks tasks;

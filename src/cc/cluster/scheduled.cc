@@ -92,22 +92,37 @@ ScheduledCall::ScheduledCall(BodyTracePtr trace, absl::Span<const Value> leaves,
 
 Status ScheduledCall::Run(WorkersLife* life) {
   return Caught("what a worker was to run", [&] {
-    RunOn(life);
+    std::vector<const headrace::Tensor*> pointers;
+    const std::vector<headrace::Tensor> inputs = InputsOn(life);
+    for (const headrace::Tensor& t : inputs) pointers.push_back(&t);
+    std::vector<headrace::Tensor> outputs;
+    const auto began = std::chrono::steady_clock::now();
+    Check(life->place->Call(trace_->function->function(), pointers, &outputs));
+    SetTook(std::chrono::steady_clock::now() - began, life);
+    Give(std::move(outputs));
     return OkStatus();
   });
 }
 
-void ScheduledCall::RunOn(WorkersLife* life) {
+Status ScheduledCall::Prepare(WorkersLife* life,
+                              headrace::distributed::FunctionCall* call) {
+  return Caught("what a worker was to run", [&] {
+    *call = {trace_->function->function(), InputsOn(life)};
+    return OkStatus();
+  });
+}
+
+std::vector<headrace::Tensor> ScheduledCall::InputsOn(WorkersLife* life) {
   std::vector<headrace::Tensor> inputs;
   for (const Value& v : leaves_) {
     const auto iterator = IteratorIn(v.tensor());
     inputs.push_back(iterator ? iterator->On(*life) : v.tensor());
   }
-  if (life->captured.size() > kManyKept) {
-    std::erase_if(life->captured,
+  if (life->functions.size() > kManyKept) {
+    std::erase_if(life->functions,
                   [](const auto& entry) { return entry.first.expired(); });
   }
-  std::vector<headrace::Tensor>& captured = life->captured[trace_];
+  std::vector<headrace::Tensor>& captured = life->functions[trace_].captured;
   for (const Value& v : trace_->function->captures()) {
     const size_t next = inputs.size() - leaves_.size();
     if (next == captured.size()) {
@@ -121,13 +136,23 @@ void ScheduledCall::RunOn(WorkersLife* life) {
     }
     inputs.push_back(captured[next]);
   }
-  std::vector<const headrace::Tensor*> pointers;
-  for (const headrace::Tensor& t : inputs) pointers.push_back(&t);
-  std::vector<headrace::Tensor> outputs;
-  Check(life->place->Call(trace_->function->function(), pointers, &outputs));
+  return inputs;
+}
+
+void ScheduledCall::Give(std::vector<headrace::Tensor> outputs) {
   MutexLock lock(mutex_);
   outputs_.clear();
   for (headrace::Tensor& t : outputs) outputs_.emplace_back(std::move(t));
+}
+
+std::chrono::nanoseconds ScheduledCall::Took(const WorkersLife& life) const {
+  const auto it = life.functions.find(trace_);
+  return it == life.functions.end() ? kUnknownTime : it->second.took;
+}
+
+void ScheduledCall::SetTook(std::chrono::nanoseconds took,
+                            WorkersLife* life) const {
+  life->functions[trace_].took = took;
 }
 
 void ScheduledCall::Settle(const Status& s) {

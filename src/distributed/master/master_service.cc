@@ -1,7 +1,5 @@
 #include "distributed/master/master_service.h"
 
-#include <algorithm>
-
 #include "distributed/service.h"
 #include "distributed/wire/methods.h"
 #include "tensor/tensor_proto.h"
@@ -10,9 +8,6 @@ namespace headrace::distributed {
 namespace {
 
 using namespace tensorflow;  // NOLINT: the messages of the service
-
-// For how long a call of RunSteps begins steps, at most.
-constexpr int64_t kLongestRowUs = 1'000'000;
 
 StatusOr<StepRequest> StepOf(const RunStepRequest& request) {
   StepRequest step;
@@ -70,8 +65,7 @@ Status RunStepOrSay(Master& master, const RunStepRequest& request,
   return OkStatus();
 }
 
-Status BeginSteps(Master& master, const RunStepsRequest& request,
-                  const std::shared_ptr<ManySteps>& steps) {
+Status CheckSteps(Master& master, const RunStepsRequest& request) {
   if (request.request_id() == 0 || request.step().empty()) {
     return InvalidArgument("RunSteps is for one step or more, under a number");
   }
@@ -80,9 +74,8 @@ Status BeginSteps(Master& master, const RunStepsRequest& request,
     return InvalidArgument("RunSteps is for whole steps, and not for part of ",
                            step.partial_run_handle());
   }
-  HR_RETURN_IF_ERROR(master.requests.Track(request.request_id(),
-                                           "RunSteps (Master)", request));
-  return master.many_steps.Add(request.request_id(), steps);
+  return master.requests.Track(request.request_id(), "RunSteps (Master)",
+                               request);
 }
 
 Status RunAll(Master& master, const RunStepsRequest& request,
@@ -94,8 +87,7 @@ Status RunAll(Master& master, const RunStepsRequest& request,
     if (!steps.Begin()) break;
     RunStepResponse done;
     const Status s = RunStepOf(*session, step, &done);
-    if (!s.ok()) Say(s, &done);
-    steps.End(std::move(done));
+    s.ok() ? steps.End(std::move(done)) : steps.End(s);
   }
   return OkStatus();
 }
@@ -104,25 +96,13 @@ void RunSteps(const std::shared_ptr<Master>& master,
               const std::shared_ptr<ServerCall>& call, const Bytes& bytes) {
   const auto request = std::make_shared<RunStepsRequest>();
   Status s = ReadMessage(bytes, request.get());
-  const std::chrono::microseconds within(
-      std::clamp<int64_t>(request->begin_within_us(), 0, kLongestRowUs));
-  const auto steps = std::make_shared<ManySteps>(call, request->step_size(),
-                                                 Clock::now() + within);
-  if (s.ok()) s = BeginSteps(*master, *request, steps);
+  if (s.ok()) s = CheckSteps(*master, *request);
   if (!s.ok()) return call->Finish(AnswerOf(s));
-  const auto token = std::make_shared<CancellationToken>();
-  call->OnCancel([token] { token->Cancel(); });
-  const Status begun =
-      RunWhereItMayWait(*call, [master, request, steps, token] {
-        const StopScope stop(token.get());
-        const Status ran = Guarded(
-            "a method", [&] { return RunAll(*master, *request, *steps); });
-        master->many_steps.Remove(request->request_id());
-        steps->Finish(ran);
-      });
-  if (begun.ok()) return;
-  master->many_steps.Remove(request->request_id());
-  steps->Finish(begun);
+  RunManySteps(call, &master->many_steps, request->request_id(),
+               request->step_size(), request->begin_within_us(),
+               [master, request](ManySteps& steps) {
+                 return RunAll(*master, *request, steps);
+               });
 }
 
 Status SetUp(Master& master, const PartialRunSetupRequest& request,
