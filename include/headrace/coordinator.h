@@ -227,9 +227,9 @@ class HR_API ClusterCoordinator {
   // Throws what tracing throws, the error of a function that was scheduled
   // before, kInvalidArgument for functions that use variables, datasets or
   // iterators of this process, kUnimplemented for those that give a resource,
-  // and kFailedPrecondition in a function that is traced. On the worker loops
-  // that use variables of several tasks fail with kUnimplemented: schedule the
-  // turns instead.
+  // and kFailedPrecondition in a function that is traced. Where loops or
+  // branches of it use variables of several tasks the function is not one call:
+  // its ops, and the turns, are one each, and begin anew with another worker.
   template <typename R, typename... A>
   RemoteValue<R> Schedule(const TracedFunction<R(A...)>& function,
                           const std::type_identity_t<A>&... args) const {

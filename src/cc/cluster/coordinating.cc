@@ -77,7 +77,7 @@ void Coordinating::Work(int worker) {
 }
 
 bool Coordinating::Join(WorkersLife* life) {
-  *life = {.worker = life->worker};
+  *life = {.worker = life->worker, .tasks = &servers_->tasks()};
   const auto until = Clock::now() + kMostAway;
   while (!queue_.stopped()) {
     auto place = servers_->tasks().Join(life->worker);

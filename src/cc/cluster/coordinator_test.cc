@@ -321,6 +321,107 @@ TEST(ParameterServers, ManyGoTogether) {
   coordinator.Join();
 }
 
+// Those that wait behind one that goes on and on are run by the other worker,
+// also the one that it waits for.
+TEST(ParameterServers, NoneWaitsForALongOne) {
+  const Tasks tasks;
+  const ParameterServerStrategy strategy(tasks.spec);
+  const ClusterCoordinator coordinator(strategy);
+  const ParameterServerStrategy::Scope scope(strategy);
+  const Variable ready(Tensor(0.0f));
+  // Until `ready` is at least that.
+  auto waits = function([&](const Tensor& least) {
+    return While([&](const Tensor&) { return Less(ready.value(), least); },
+                 [](const Tensor& turns) { return turns + 1; }, Tensor(0));
+  });
+  auto opens = function([&](const Tensor& by) { ready.assign_add(by); });
+  for (int i = 0; i < 300; ++i) {  // they are known to be short
+    coordinator.Schedule(waits, Tensor(0.0f));
+    coordinator.Schedule(opens, Tensor(0.0f));
+  }
+  coordinator.Join();
+  for (float turn = 1; turn < 4; ++turn) {
+    const auto slow = coordinator.Schedule(waits, Tensor(turn));
+    std::vector<RemoteValue<Tensor>> others;
+    for (int i = 0; i < 50; ++i) {
+      others.push_back(coordinator.Schedule(waits, Tensor(0.0f)));
+    }
+    for (const auto& other : others) {
+      EXPECT_EQ(other.Fetch().item<int32_t>(), 0);
+    }
+    EXPECT_FALSE(slow.IsSettled());
+    coordinator.Schedule(opens, Tensor(1.0f));
+    coordinator.Join();
+    EXPECT_GT(slow.Fetch().item<int32_t>(), 0);
+  }
+}
+
+// Each variable lies on another server, and the iterator on the worker.
+TEST(ParameterServers, LoopsUseVariablesOfSeveralTasks) {
+  const Tasks tasks;
+  const ParameterServerStrategy strategy(tasks.spec);
+  const ClusterCoordinator coordinator(strategy);
+  const ParameterServerStrategy::Scope scope(strategy);
+  const Variable a(Tensor(0.0f)), b(Tensor(0.0f));
+  const WorkerIterator ones =
+      coordinator
+          .CreatePerWorkerDataset(
+              data::Dataset::FromTensors({Tensor(1.0f)}).Repeat())
+          .Begin();
+  auto loops = function([&](const WorkerIterator& it, const Tensor& n) {
+    const Tensor before = a.value() * 10.0f;
+    const Tensor turns = While(
+        [&](const Tensor& i) {
+          return LogicalAnd(Less(i, n), Less(a.value() + b.value(), 100.0f));
+        },
+        [&](const Tensor& i) {
+          a.assign_add(it.Next()[0]);
+          b.assign_add(a.value());
+          // A loop within, and a branch of which each side has its own task.
+          const Tensor more = While([](const Tensor& k) { return Less(k, 2); },
+                                    [&](const Tensor& k) {
+                                      a.assign_add(b.value() * 0.0f);
+                                      return k + 1;
+                                    },
+                                    Tensor(0));
+          return i +
+                 Cond(
+                     Equal(more, 2),
+                     [&] { return Cast(b.value() * 0.0f, DType::kInt32); },
+                     [&] { return Cast(a.value(), DType::kInt32); }) +
+                 1;
+        },
+        Tensor(0));
+    return before + Cast(turns, DType::kFloat32) + b.value();
+  });
+  // b is 1 + 2 + ... + n.
+  const auto five = coordinator.Schedule(loops, ones, Tensor(5));
+  coordinator.Join();
+  EXPECT_EQ(five.Fetch().item<float>(), 0 + 5 + 15);
+  const auto none = coordinator.Schedule(loops, ones, Tensor(0));
+  coordinator.Join();
+  EXPECT_EQ(none.Fetch().item<float>(), 50 + 0 + 15);
+  const auto rest = coordinator.Schedule(loops, ones, Tensor(1000));
+  coordinator.Join();
+  // 13 + 91 are the first that are over 100.
+  EXPECT_EQ(rest.Fetch().item<float>(), 50 + 8 + 91);
+  EXPECT_EQ(a.value().item<float>(), 13);
+  // An error of a turn is the function's.
+  auto fails = function([&](const Tensor& n) {
+    return While(
+        [&](const Tensor& i) { return Less(i, n); },
+        [&](const Tensor& i) {
+          a.assign_add(b.value());
+          return i + GatherV2(Tensor::From<int32_t>({1, 1}), i, Tensor(0));
+        },
+        Tensor(0));
+  });
+  coordinator.Schedule(fails, Tensor(9));
+  EXPECT_EQ(ErrorOfCall([&] { coordinator.Join(); }).code(),
+            ErrorCode::kInvalidArgument);
+  coordinator.Join();
+}
+
 TEST(ParameterServers, CheckpointsTakeTheirVariables) {
   const std::string path = testing::TempDir() + "/of_servers";
   const Tasks tasks;

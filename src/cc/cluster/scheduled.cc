@@ -77,7 +77,10 @@ headrace::Tensor IteratorOfWorkers::On(const WorkersLife& life) {
 ScheduledCall::ScheduledCall(BodyTracePtr trace, absl::Span<const Value> leaves,
                              size_t num_workers)
     : trace_(std::move(trace)), leaves_(leaves.begin(), leaves.end()) {
-  for (const Value& v : leaves_) CheckCanGo(*trace_, v, num_workers);
+  for (const Value& v : leaves_) {
+    CheckCanGo(*trace_, v, num_workers);
+    is_given_variables_ |= RemoteNameOf(v.tensor()) != nullptr;
+  }
   for (const Value& v : trace_->function->captures()) {
     CheckCanGo(*trace_, v, num_workers);
   }
@@ -95,10 +98,14 @@ Status ScheduledCall::Run(WorkersLife* life) {
     std::vector<const headrace::Tensor*> pointers;
     const std::vector<headrace::Tensor> inputs = InputsOn(life);
     for (const headrace::Tensor& t : inputs) pointers.push_back(&t);
+    const FunctionPtr& f = trace_->function->function();
     std::vector<headrace::Tensor> outputs;
-    const auto began = std::chrono::steady_clock::now();
-    Check(life->place->Call(trace_->function->function(), pointers, &outputs));
-    SetTook(std::chrono::steady_clock::now() - began, life);
+    if (!Check(life->tasks->calls().CallInSteps(f, life->place, pointers,
+                                                &outputs))) {
+      const auto began = std::chrono::steady_clock::now();
+      Check(life->place->Call(f, pointers, &outputs));
+      SetTook(std::chrono::steady_clock::now() - began, life);
+    }
     Give(std::move(outputs));
     return OkStatus();
   });
@@ -147,7 +154,8 @@ void ScheduledCall::Give(std::vector<headrace::Tensor> outputs) {
 
 std::chrono::nanoseconds ScheduledCall::Took(const WorkersLife& life) const {
   const auto it = life.functions.find(trace_);
-  return it == life.functions.end() ? kUnknownTime : it->second.took;
+  const bool known = it != life.functions.end() && !is_given_variables_;
+  return known ? it->second.took : kUnknownTime;
 }
 
 void ScheduledCall::SetTook(std::chrono::nanoseconds took,

@@ -10,6 +10,7 @@
 #include "base/mutex.h"
 #include "cc/function_state.h"
 #include "distributed/coordinator/call_queue.h"
+#include "distributed/coordinator/coordinated.h"
 #include "distributed/eager/device_place.h"
 #include "headrace/coordinator.h"
 #include "op/remote_place.h"
@@ -23,6 +24,7 @@ inline constexpr std::chrono::hours kUnknownTime{1};
 // A worker in one of its lives.
 struct WorkersLife {
   int worker = 0;
+  headrace::distributed::Coordinated* tasks = nullptr;
   std::shared_ptr<RemotePlace> place;
   uint64_t number = 0;  // no other life of any worker has it
   // Of a function: what it captured, as far as the worker keeps it, and how
@@ -78,7 +80,8 @@ class ScheduledCall : public headrace::distributed::QueuedCall {
   // The same in two parts: the call, as the worker takes it, and its results.
   Status Prepare(WorkersLife* life, headrace::distributed::FunctionCall* call);
   void Give(std::vector<headrace::Tensor> outputs);
-  // How long a call of the function takes there.
+  // How long a call of the function takes there. Not known of functions that
+  // run in steps, nor of those that are given variables, as they then may.
   std::chrono::nanoseconds Took(const WorkersLife& life) const;
   void SetTook(std::chrono::nanoseconds took, WorkersLife* life) const;
   void Settle(const Status& s) override;
@@ -94,6 +97,7 @@ class ScheduledCall : public headrace::distributed::QueuedCall {
 
   const BodyTracePtr trace_;
   const std::vector<Value> leaves_;
+  bool is_given_variables_ = false;
   int false_losses_ = 0;  // of the thread that runs it
   mutable Mutex mutex_;
   CondVar ended_;
