@@ -142,6 +142,7 @@ if(HR_GRPC_TRANSPORT)
     set_source_files_properties(
         ${PROJECT_SOURCE_DIR}/src/cc/cluster/cluster_test.cc
         ${PROJECT_SOURCE_DIR}/src/cc/cluster/coordinator_test.cc
+        ${PROJECT_SOURCE_DIR}/src/cc/cluster/coordinator_fit_test.cc
         ${PROJECT_SOURCE_DIR}/src/cc/cluster/elastic_test.cc
         ${PROJECT_SOURCE_DIR}/src/distributed/transport_test.cc PROPERTIES
         COMPILE_DEFINITIONS HR_GRPC_TESTS=1)

@@ -8,8 +8,10 @@
 // Servers and workers may as well be Python's
 // (tf.distribute.Server(...).join()) or started by `headrace run`.
 //
-// --steps N: that are scheduled (400); --data F: the digits; --weights F writes
-// the weights there as a checkpoint. The last line is "test accuracy: 0.9xx".
+// --steps N: that are scheduled (400); --epochs N: train::Fit has them
+// scheduled instead, in so many epochs; --data F: the digits; --weights F
+// writes the weights there as a checkpoint. The last line is "test accuracy:
+// 0.9xx".
 #include <headrace/headrace.h>
 
 #include <cstdio>
@@ -65,7 +67,7 @@ double TestAccuracy(tf::layers::Sequential& model, const std::string& data) {
 }
 
 void Coordinate(const TaskConfig& task, const std::string& data, int64_t steps,
-                const std::string& weights) {
+                int64_t epochs, const std::string& weights) {
   const ParameterServerStrategy strategy(task);
   const ClusterCoordinator coordinator(strategy);
   const ParameterServerStrategy::Scope scope(strategy);
@@ -85,31 +87,41 @@ void Coordinate(const TaskConfig& task, const std::string& data, int64_t steps,
     return loss;
   });
   // Each worker goes along the digits in an order of its own.
-  const WorkerIterator batches =
-      coordinator
-          .CreatePerWorkerDataset([&](int worker) {
-            return Digits(data, /*for_tests=*/false, kRows)
-                .Shuffle(100, kSeed + worker)
-                .Repeat();
-          })
-          .Begin();
-  tf::distribute::RemoteValue<tf::Tensor> loss;
-  for (int64_t i = 0; i < steps; ++i) {
-    loss = coordinator.Schedule(step, batches);
+  const auto digits = coordinator.CreatePerWorkerDataset([&](int worker) {
+    return Digits(data, /*for_tests=*/false, kRows)
+        .Shuffle(100, kSeed + worker)
+        .Repeat();
+  });
+  if (epochs > 0) {
+    tf::metrics::SparseCategoricalAccuracy accuracy;
+    tf::train::Fit(
+        model, sgd,
+        tf::losses::SparseCategoricalCrossentropy({.from_logits = true}),
+        coordinator, digits,
+        {.epochs = epochs,
+         .steps_per_epoch = steps / epochs,
+         .metrics = {&accuracy}});
+  } else {
+    const WorkerIterator batches = digits.Begin();
+    tf::distribute::RemoteValue<tf::Tensor> loss;
+    for (int64_t i = 0; i < steps; ++i) {
+      loss = coordinator.Schedule(step, batches);
+    }
+    coordinator.Join();
+    std::printf("the last loss: %.3f\n",
+                static_cast<double>(loss.Fetch().item<float>()));
   }
-  coordinator.Join();
-  std::printf("the last loss: %.3f\n",
-              static_cast<double>(loss.Fetch().item<float>()));
   if (!weights.empty()) tf::Checkpoint({{"model", model}}).write(weights);
   std::printf("test accuracy: %.4f\n", TestAccuracy(model, data));
 }
 
 int main(int argc, char** argv) {
   std::string data = "examples/data/digits.bin", weights;
-  int64_t steps = 400;
+  int64_t steps = 400, epochs = 0;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string flag = argv[i], value = argv[i + 1];
     if (flag == "--steps") steps = std::atoll(value.c_str());
+    if (flag == "--epochs") epochs = std::atoll(value.c_str());
     if (flag == "--data") data = value;
     if (flag == "--weights") weights = value;
   }
@@ -118,7 +130,7 @@ int main(int argc, char** argv) {
     if (task.job == "ps" || task.job == "worker") {
       tf::distribute::Server(task).Join();
     } else {
-      Coordinate(task, data, steps, weights);
+      Coordinate(task, data, steps, epochs, weights);
     }
   } catch (const tf::Error& e) {
     std::fprintf(stderr, "cluster_coordinator: %s\n", e.what());

@@ -69,9 +69,10 @@ HR_API Partitioner MaxSize(int64_t max_shard_bytes, int64_t max_shards = 0);
 }  // namespace partitioners
 
 // A variable in parts along its first axis, whose first rows the first part
-// has. As a module it owns the parts: they are what variables(), optimizers and
-// checkpoints ("0", "1", ...) see. Python's checkpoints hold one value of it,
-// and are not restored into it. Moves as modules do.
+// has. As a module it owns the parts: they are what variables() and optimizers
+// see. In checkpoints it is one variable, of the whole, and so are its slots of
+// an optimizer when all parts have theirs: any number of parts, a variable of
+// one process, and Python's take their values. Moves as modules do.
 class HR_API ShardedVariable : public Module {
  public:
   const std::vector<Variable>& parts() const { return parts_; }
@@ -151,6 +152,7 @@ class HR_API ParameterServerStrategy {
 
  private:
   friend class ClusterCoordinator;
+  explicit ParameterServerStrategy(std::shared_ptr<internal::Servers> servers);
   std::shared_ptr<internal::Servers> servers_;
 };
 
@@ -217,6 +219,7 @@ class RemoteValue {
 class HR_API ClusterCoordinator {
  public:
   explicit ClusterCoordinator(const ParameterServerStrategy& strategy);
+  ParameterServerStrategy strategy() const;
 
   // Has some worker run a function, by and by; returns at once, but where 2^18
   // functions wait. The function is traced here, in the strategy's scope. Its
@@ -224,9 +227,9 @@ class HR_API ClusterCoordinator {
   // Throws what tracing throws, the error of a function that was scheduled
   // before, kInvalidArgument for functions that use variables, datasets or
   // iterators of this process, kUnimplemented for those that give a resource,
-  // and kFailedPrecondition in a function that is traced. On the worker loops
-  // that use variables of several tasks fail with kUnimplemented: schedule the
-  // turns instead.
+  // and kFailedPrecondition in a function that is traced. Where loops or
+  // branches of it use variables of several tasks the function is not one call:
+  // its ops, and the turns, are one each, and begin anew with another worker.
   template <typename R, typename... A>
   RemoteValue<R> Schedule(const TracedFunction<R(A...)>& function,
                           const std::type_identity_t<A>&... args) const {

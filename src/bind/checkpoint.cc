@@ -106,9 +106,9 @@ nb::object ValueToPython(const Tensor& t) {
 // The pieces of shards of at most so many bytes, as PyPiece.
 nb::list ShardsOf(const std::vector<std::pair<std::string, nb::object>>& from,
                   int64_t most_bytes) {
-  KeyedTensors values;
+  Shard values;
   for (const auto& [key, object] : from) {
-    values.emplace_back(key, ToPiece({key, object, ""}).tensor);
+    values.push_back(ToPiece({key, object, ""}));
   }
   nb::list out;
   for (const Shard& shard : ValueOrRaise(ShardsBySize(values, most_bytes))) {
@@ -141,10 +141,12 @@ void AddValues(nb::module_& m) {
         for (size_t i = 0; i < v.values().size(); ++i) {
           // A value without a buffer belongs to a graph: Python reads it in a
           // session of its own.
-          const auto& [key, value] = v.values()[i];
-          out.append(nb::make_tuple(
-              key, value.has_buffer() ? ValueToPython(value) : nb::none(),
-              OwnerOf(v.owners()[i])));
+          const ShardPiece& value = v.values()[i];
+          out.append(nb::make_tuple(value.key,
+                                    value.tensor.has_buffer()
+                                        ? ValueToPython(value.tensor)
+                                        : nb::none(),
+                                    OwnerOf(v.owners()[i])));
         }
         return out;
       });

@@ -32,6 +32,8 @@ struct Access {
   // What checkpoints see of it, one object for its whole life.
   static std::shared_ptr<Trackable> NodeOf(const Variable& v);
   static std::shared_ptr<Trackable> NodeOf(const Module& m);
+  // A variable of the module's that checkpoints do not know by it.
+  static void Keep(Module& m, const std::string& name, Variable v);
   // Whose gradients the optimizer sums; null: this process' alone.
   static const std::shared_ptr<Workers>& WorkersOf(const Optimizer& o);
 };

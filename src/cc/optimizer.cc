@@ -7,7 +7,7 @@
 #include "cc/replicas.h"
 #include "cc/servers.h"
 #include "cc/workers.h"
-#include "train/trackable.h"
+#include "train/whole_node.h"
 
 namespace headrace::tf {
 
@@ -133,9 +133,19 @@ void Optimizer::AddSlot(const Variable& variable, const std::string& name) {
       internal::Full(variable.dtype(), variable.shape(), InitialSlot(name)),
       name_ + "/" + name + "/" + variable.name());
   slots_[KeyOf(variable)].by_name.emplace(name, slot);
-  Check(Access::NodeOf(*this)->AttachSlot(Access::NodeOf(variable), name,
-                                          Access::NodeOf(slot)));
-  all_->Track(std::to_string(tracked_++), slot);
+  const TrackablePtr own = Access::NodeOf(*this);
+  Check(own->AttachSlot(Access::NodeOf(variable), name, Access::NodeOf(slot)));
+  const auto whole = Access::NodeOf(variable)->whole();
+  if (whole == nullptr) {
+    all_->Track(std::to_string(tracked_++), slot);
+    return;
+  }
+  // Lists have one slot of a variable in parts, as those of a variable that is
+  // not divided.
+  Access::Keep(*all_, name, slot);
+  if (const TrackablePtr of_whole = own->SlotOf(whole, name)) {
+    Check(Access::NodeOf(*all_)->Attach(std::to_string(tracked_++), of_whole));
+  }
 }
 
 bool Optimizer::IsBuilt(const std::vector<Variable>& variables) const {

@@ -159,6 +159,10 @@ TrackablePtr internal::Access::NodeOf(const Variable& v) {
 }
 TrackablePtr internal::Access::NodeOf(const Module& m) { return m.node_; }
 
+void internal::Access::Keep(Module& m, const std::string& name, Variable v) {
+  m.children_.push_back({name, std::move(v), nullptr});
+}
+
 Module::Module() : Module(std::make_shared<Trackable>()) {}
 Module::Module(TrackablePtr node) : node_(std::move(node)) {}
 Module::~Module() = default;

@@ -320,7 +320,7 @@ Status ModelWriter::MakeSaver(const GraphValues& values) {
   std::vector<DType> dtypes;
   for (size_t i = 0; i < values.values().size(); ++i) {
     const Trackable& owner = *values.owners()[i];
-    const auto& [key, value] = values.values()[i];
+    const ShardPiece& value = values.values()[i];
     auto [variable, dtype] = VariableOf(owner);
     int id = -1;
     if (auto it = by_resource.find(variable); it != by_resource.end()) {
@@ -328,10 +328,10 @@ Status ModelWriter::MakeSaver(const GraphValues& values) {
     }
     if (auto it = by_handle.find(owner.graph_handle()); it != by_handle.end()) {
       id = it->second;
-      dtype = value.dtype();
+      dtype = value.tensor.dtype();
     }
     if (id < 0) continue;
-    keys.push_back(key);
+    keys.push_back(value.key);
     dtypes.push_back(dtype);
     handles.push_back(in_graph_[id]);
   }

@@ -119,22 +119,32 @@ TEST(ShardsBySize, CutsAndFills) {
     return t;
   };
   Tensor text = Tensor::Vector<std::string>({std::string(500, 'x')});
-  const KeyedTensors values = {{"a", floats({3, 100})},
-                               {"b", floats({})},
-                               {"c", text},
-                               {"d", floats({0, 5})},
-                               {"e", floats({7})}};
+  Tensor part = floats({2, 50});  // the last rows of five
+  const TensorSlice last_rows = *TensorSlice::Parse("3,2:-");
+  const Shard values = {
+      {.key = "a", .tensor = floats({3, 100})},
+      {.key = "b", .tensor = floats({})},
+      {.key = "c", .tensor = text},
+      {.key = "d", .tensor = floats({0, 5})},
+      {.key = "e", .tensor = floats({7})},
+      {.key = "f", .tensor = part, .whole = {5, 50}, .slice = last_rows}};
   const auto shards = *ShardsBySize(values, 120);
   MemoryFileSystem fs;
   ASSERT_TRUE(CreateDirectories(&fs, "f").ok());
   ASSERT_TRUE(WriteShards(&fs, "f/c", shards, "", true).ok());
   const auto reader = *CheckpointReader::Open(&fs, "f/c");
-  EXPECT_EQ(reader->keys().size(), 5u);
+  EXPECT_EQ(reader->keys().size(), 6u);
   std::vector<float> a(300);
   ASSERT_TRUE(
       reader->Read("a", absl::MakeSpan(reinterpret_cast<char*>(a.data()), 1200))
           .ok());
   for (int i = 0; i < 300; ++i) ASSERT_EQ(a[i], i);
+  ASSERT_TRUE(reader
+                  ->ReadSlice("f", last_rows,
+                              absl::MakeSpan(reinterpret_cast<char*>(a.data()),
+                                             part.bytes()))
+                  .ok());
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(a[i], i);
   EXPECT_EQ(reader->ReadStrings("c")->at(0).size(), 500u);
   for (const Shard& shard : shards) {
     size_t bytes = 0;

@@ -6,11 +6,15 @@ namespace headrace {
 
 StatusOr<Tensor> ReadCheckpointTensor(const CheckpointReader& reader,
                                       const std::string& key,
-                                      const CheckpointTensor& stored) {
+                                      const CheckpointTensor& stored,
+                                      const std::optional<TensorSlice>& slice) {
   HR_RETURN_IF_ERROR(reader.CheckSize(key, stored));
-  HR_ASSIGN_OR_RETURN(const Shape shape, Shape::Make(stored.dims));
+  TensorSlice part = slice ? *slice : TensorSlice::Whole(stored.dims.size());
+  HR_ASSIGN_OR_RETURN(part, part.Resolve(stored.dims));
+  HR_ASSIGN_OR_RETURN(const Shape shape, Shape::Make(SliceDims(part)));
   if (stored.dtype == tensorflow::DT_STRING) {
-    HR_ASSIGN_OR_RETURN(auto strings, reader.ReadStrings(key));
+    HR_ASSIGN_OR_RETURN(auto strings, slice ? reader.ReadStringsSlice(key, part)
+                                            : reader.ReadStrings(key));
     HR_ASSIGN_OR_RETURN(Tensor t, Tensor::Allocate(DType::kString, shape));
     if (static_cast<int64_t>(strings.size()) != t.num_elements()) {
       return DataLoss("tensor ", key, " has ", strings.size(),
@@ -19,7 +23,7 @@ StatusOr<Tensor> ReadCheckpointTensor(const CheckpointReader& reader,
     std::move(strings.begin(), strings.end(), t.data<std::string>());
     return t;
   }
-  if (stored.dtype == tensorflow::DT_VARIANT) {
+  if (stored.dtype == tensorflow::DT_VARIANT && !slice) {
     HR_ASSIGN_OR_RETURN(auto values, reader.ReadStrings(key));
     return VariantsFromBytes(values, shape);
   }
@@ -29,8 +33,9 @@ StatusOr<Tensor> ReadCheckpointTensor(const CheckpointReader& reader,
                          ", that cannot be read");
   }
   HR_ASSIGN_OR_RETURN(Tensor t, Tensor::Allocate(dtype, shape));
-  HR_RETURN_IF_ERROR(
-      reader.Read(key, absl::MakeSpan(static_cast<char*>(t.raw()), t.bytes())));
+  const auto out = absl::MakeSpan(static_cast<char*>(t.raw()), t.bytes());
+  HR_RETURN_IF_ERROR(slice ? reader.ReadSlice(key, part, out)
+                           : reader.Read(key, out));
   return t;
 }
 

@@ -278,11 +278,12 @@ Status Restoration::CheckTypes(Assignment* assignment) const {
                              DTypeName(dtype), " [Op:RestoreV2]");
     }
     HR_ASSIGN_OR_RETURN(const Shape shape, Shape::Make(stored.dims));
-    if (!spec.shape.CompatibleWith(shape)) {
+    const Shape& wanted = spec.slice ? spec.whole : spec.shape;
+    if (!wanted.CompatibleWith(shape)) {
       return InvalidArgument(
           "Received incompatible tensor with shape ", PythonShape(shape),
           " when attempting to restore variable with shape ",
-          PythonShape(spec.shape), " and name ", spec.full_name, ":0.");
+          PythonShape(wanted), " and name ", spec.full_name, ":0.");
     }
   }
   return OkStatus();
@@ -305,7 +306,8 @@ Status Restoration::Assign(const Assignment& assignment) {
     const std::string& key = assignment.keys[i];
     if (key.empty()) continue;
     HR_ASSIGN_OR_RETURN(
-        values[i], ReadCheckpointTensor(*reader_, key, assignment.stored[i]));
+        values[i], ReadCheckpointTensor(*reader_, key, assignment.stored[i],
+                                        assignment.specs[i].slice));
   }
   return assignment.object->Write(values);
 }

@@ -3,7 +3,6 @@
 #include "base/files/files.h"
 #include "base/hash_map.h"
 #include "tensorflow/core/protobuf/trackable_object_graph.pb.h"
-#include "train/sharding.h"
 
 namespace headrace {
 
@@ -141,9 +140,11 @@ class Saver {
         attribute->set_full_name(specs[i].full_name);
         attribute->set_checkpoint_key(key);
       }
-      out->values_.emplace_back(
-          absl::StrCat(key, specs[i].name.substr(name.size())),
-          std::move(values[i]));
+      out->values_.push_back(
+          {.key = absl::StrCat(key, specs[i].name.substr(name.size())),
+           .tensor = std::move(values[i]),
+           .whole = specs[i].whole,
+           .slice = specs[i].slice});
       out->owners_.push_back(node.object);
     }
     return OkStatus();
@@ -200,10 +201,10 @@ Status PrepareFolder(FileSystem* fs, const std::string& prefix) {
 
 Status GraphValues::Write(FileSystem* fs, const std::string& prefix,
                           const Options& options) const {
-  for (const auto& [key, value] : values_) {
+  for (const ShardPiece& value : values_) {
     // Before any file is made.
-    if (value.has_buffer()) continue;
-    return Unimplemented("a checkpoint of ", key,
+    if (value.tensor.has_buffer()) continue;
+    return Unimplemented("a checkpoint of ", value.key,
                          ", which belongs to a graph, without a session");
   }
   HR_RETURN_IF_ERROR(PrepareFolder(fs, prefix));
@@ -211,11 +212,7 @@ Status GraphValues::Write(FileSystem* fs, const std::string& prefix,
   if (options.max_shard_bytes > 0) {
     HR_ASSIGN_OR_RETURN(shards, ShardsBySize(values_, options.max_shard_bytes));
   } else {
-    shards.emplace_back();
-    shards[0].reserve(values_.size());
-    for (const auto& [key, value] : values_) {
-      shards[0].push_back({.key = key, .tensor = value});
-    }
+    shards.push_back(values_);
   }
   return WriteShards(fs, prefix, shards, graph_, options.sync);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/files/file_system.h"
+#include "train/sharding.h"
 #include "train/trackable.h"
 
 namespace headrace {
@@ -45,17 +46,15 @@ class GraphValues {
   Status Write(FileSystem* fs, const std::string& prefix,
                const Options& options) const;
 
-  // Checkpoint key and value, in the order of writing.
-  const std::vector<std::pair<std::string, Tensor>>& values() const {
-    return values_;
-  }
+  // In the order of writing.
+  const Shard& values() const { return values_; }
   // The object of each of values().
   const std::vector<TrackablePtr>& owners() const { return owners_; }
   const std::string& serialized_graph() const { return graph_; }
 
  private:
   friend class Saver;
-  std::vector<std::pair<std::string, Tensor>> values_;
+  Shard values_;
   std::vector<TrackablePtr> owners_;
   std::string graph_;
 };

@@ -41,10 +41,11 @@ class Packer {
  public:
   explicit Packer(int64_t most) : most_(most) {}
 
-  Status Add(const std::string& key, const Tensor& t) {
+  Status Add(const ShardPiece& given) {
+    const Tensor& t = given.tensor;
     const int64_t bytes = BytesOf(t);
     if (bytes <= room() || t.rank() == 0 || !IsPlain(t.dtype())) {
-      Put({.key = key, .tensor = t}, bytes);
+      Put(given, bytes);
       return OkStatus();
     }
     const auto dims = t.shape().dims();
@@ -56,7 +57,7 @@ class Packer {
     // It fits a shard of its own but not the rest of this one: a whole tensor
     // in the next shard is better than a cut.
     if (bytes <= most_ && line > room()) {
-      Put({.key = key, .tensor = t}, bytes);
+      Put(given, bytes);
       return OkStatus();
     }
     for (int64_t begin = 0; begin < dims[axis];) {
@@ -68,10 +69,15 @@ class Packer {
         }
         size = 1;
       }
-      ShardPiece piece{.key = key, .whole = t.shape()};
+      ShardPiece piece{.key = given.key, .whole = t.shape()};
       HR_ASSIGN_OR_RETURN(piece.tensor, Part(t, axis, begin, size));
       piece.slice = TensorSlice::Whole(t.rank());
-      piece.slice->extents[axis] = {begin, size};
+      if (given.slice) {
+        piece.whole = given.whole;
+        piece.slice = given.slice;
+      }
+      TensorSlice::Extent& extent = piece.slice->extents[axis];
+      extent = {extent.start + begin, size};
       Put(std::move(piece), size * line);
       begin += size;
     }
@@ -145,14 +151,14 @@ Status WriteOne(FileSystem* fs, const std::string& prefix, const Shard& shard,
 
 }  // namespace
 
-StatusOr<std::vector<Shard>> ShardsBySize(const KeyedTensors& values,
+StatusOr<std::vector<Shard>> ShardsBySize(const Shard& values,
                                           int64_t most_bytes) {
   if (most_bytes <= 0) {
     return InvalidArgument("max_shard_size must be positive, got ", most_bytes);
   }
   Packer packer(most_bytes);
-  for (const auto& [key, value] : values) {
-    HR_RETURN_IF_ERROR(packer.Add(key, value));
+  for (const ShardPiece& value : values) {
+    HR_RETURN_IF_ERROR(packer.Add(value));
   }
   return packer.Finish();
 }

@@ -4,7 +4,6 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/files/file_system.h"
@@ -22,13 +21,12 @@ struct ShardPiece {
   std::optional<TensorSlice> slice;
 };
 using Shard = std::vector<ShardPiece>;
-using KeyedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 // Fills data files one after the other with up to `most_bytes` each, cutting
 // tensors along their longest dimension where they do not fit. A file holds
 // more than that only for one string tensor, or one element, that is larger.
 // InvalidArgument unless most_bytes is positive.
-StatusOr<std::vector<Shard>> ShardsBySize(const KeyedTensors& values,
+StatusOr<std::vector<Shard>> ShardsBySize(const Shard& values,
                                           int64_t most_bytes);
 
 // Writes one data file a shard, and puts them in place as one checkpoint. The

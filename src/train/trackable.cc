@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "train/restoration.h"
+#include "train/whole_node.h"
 
 namespace headrace {
 
@@ -145,7 +146,28 @@ Status Trackable::AttachSlot(const TrackablePtr& variable, StringView name,
   for (auto b = bound.rbegin(); b != bound.rend(); ++b) {
     HR_RETURN_IF_ERROR(b->restoration->BindSlot(b->id, variable, name, slot));
   }
-  return OkStatus();
+  const auto whole = variable->whole();
+  return whole ? AttachSlotOfWhole(whole, name) : OkStatus();
+}
+
+Status Trackable::AttachSlotOfWhole(const std::shared_ptr<WholeNode>& whole,
+                                    StringView name) {
+  std::vector<TrackablePtr> parts;
+  for (const TrackablePtr& part : whole->parts()) {
+    TrackablePtr slot = SlotOf(part, name);
+    if (slot == nullptr) return OkStatus();
+    parts.push_back(std::move(slot));
+  }
+  HR_ASSIGN_OR_RETURN(const auto slot, WholeNode::Of(std::move(parts)));
+  return AttachSlot(whole, name, slot);
+}
+
+TrackablePtr Trackable::SlotOf(const TrackablePtr& variable,
+                               StringView name) const {
+  for (const SlotEdge& s : slots_) {
+    if (s.name == name && s.variable.get() == variable) return s.slot.get();
+  }
+  return nullptr;
 }
 
 std::vector<Trackable::Slot> Trackable::Slots() const {

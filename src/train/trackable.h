@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,12 +12,14 @@
 #include "absl/types/span.h"
 #include "base/hash_map.h"
 #include "base/status.h"
+#include "formats/tensor_slice.h"
 #include "tensor/tensor.h"
 
 namespace headrace {
 
 class Restoration;
 class Trackable;
+class WholeNode;
 using TrackablePtr = std::shared_ptr<Trackable>;
 
 // What a variable's value is called among the values of an object.
@@ -33,6 +36,11 @@ struct ValueSpec {
   DType dtype = DType::kInvalid;  // kInvalid: any
   Shape shape = Shape::UnknownRank();
   std::string attribute;
+  // Of a slice of a value: the shape of the whole, and where the slice lies in
+  // it; `shape` is the slice's own. Slices of one value have one name, and
+  // follow each other.
+  Shape whole = {};
+  std::optional<TensorSlice> slice = {};
 
   const std::string& graph_name() const {
     return attribute.empty() ? name : attribute;
@@ -88,7 +96,9 @@ class Trackable : public std::enable_shared_from_this<Trackable> {
   void UnsaveSlots() { saves_slots_ = false; }
 
   // Says that this object (an optimizer) keeps `slot` for `variable`, under a
-  // name such as "momentum". A slot need not be a child.
+  // name such as "momentum". A slot need not be a child. Of a variable that is
+  // a part of another one, slots become one slot of the whole when all parts
+  // have theirs: only then are they saved and restored.
   Status AttachSlot(const TrackablePtr& variable, StringView name,
                     const TrackablePtr& slot, Ownership ownership = kOwned);
   struct Slot {
@@ -97,6 +107,10 @@ class Trackable : public std::enable_shared_from_this<Trackable> {
     TrackablePtr slot;
   };
   std::vector<Slot> Slots() const;
+  // Null where there is none.
+  TrackablePtr SlotOf(const TrackablePtr& variable, StringView name) const;
+  // What this object is a part of; null: it stands for itself.
+  std::shared_ptr<WholeNode> whole() const { return whole_.lock(); }
 
   // The id of the handle of a variable of a graph, which sessions keep the
   // value of; 0 for all else.
@@ -138,6 +152,7 @@ class Trackable : public std::enable_shared_from_this<Trackable> {
  private:
   friend class Restoration;
   friend class Saver;
+  friend class WholeNode;
 
   // A reference, owned or not.
   struct Link {
@@ -173,6 +188,9 @@ class Trackable : public std::enable_shared_from_this<Trackable> {
   // one; an older checkpoint that waits for it is forgotten.
   void Await(StringView name, std::shared_ptr<Restoration> restoration, int id);
 
+  Status AttachSlotOfWhole(const std::shared_ptr<WholeNode>& whole,
+                           StringView name);
+
   const std::vector<Edge>& edges() const { return finds_ ? found_ : children_; }
   static std::vector<std::pair<std::string, TrackablePtr>> Living(
       const std::vector<Edge>& edges);
@@ -186,6 +204,7 @@ class Trackable : public std::enable_shared_from_this<Trackable> {
   std::vector<Bound> bound_;
   // Name-based checkpoints that all later children are looked up in.
   std::vector<std::shared_ptr<Restoration>> by_name_;
+  std::weak_ptr<WholeNode> whole_;
   uint64_t bound_by_ = 0;  // the latest Restoration that knows this object
   bool optional_ = false;
   bool saves_slots_ = true;

@@ -1,11 +1,12 @@
 // The coordinator of python/tests/distribute/test_with_cpp_workers.py, whose
 // servers and workers are Python's:
 //
-//   coordinator alone|servers PREFIX
+//   coordinator alone|servers|table PREFIX
 //
-// trains a small network, in this process or by the cluster of TF_CONFIG, one
-// step behind the other, writes its weights to the checkpoint PREFIX, and
-// prints the last loss.
+// alone, servers: trains a small network, in this process or by the cluster of
+// TF_CONFIG, one step behind the other, writes its weights to the checkpoint
+// PREFIX, and prints the last loss. table: restores a variable in three parts
+// from PREFIX, doubles it and writes it to PREFIX-doubled.
 #include <headrace/headrace.h>
 
 #include <cstdio>
@@ -91,13 +92,27 @@ void TrainByServers(const std::string& prefix) {
   Report(trained, loss.Fetch().item<float>(), prefix);
 }
 
+void DoubleATable(const std::string& prefix) {
+  const ParameterServerStrategy strategy(
+      {.variable_partitioner = tf::distribute::partitioners::FixedShards(3)});
+  tf::distribute::ShardedVariable table = strategy.MakeSharded(
+      tf::Fill(tf::Tensor::From<int32_t>({5, 2}), tf::Tensor(0.0f)), "table");
+  tf::Checkpoint files({{"table", table}});
+  // Others may have counted no saves.
+  files.restore(prefix, /*partial=*/true);
+  table.assign_add(table.value());
+  files.write(prefix + "-doubled");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
   try {
-    std::string(argv[1]) == "alone" ? TrainAlone(argv[2])
-                                    : TrainByServers(argv[2]);
+    const std::string way = argv[1];
+    way == "alone"   ? TrainAlone(argv[2])
+    : way == "table" ? DoubleATable(argv[2])
+                     : TrainByServers(argv[2]);
   } catch (const tf::Error& e) {
     std::fprintf(stderr, "coordinator: %s\n", e.what());
     return 1;

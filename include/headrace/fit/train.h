@@ -29,6 +29,11 @@
 #include "headrace/fit/optimizer.h"
 #include "headrace/layer/layers.h"
 
+namespace headrace::tf::distribute {
+class ClusterCoordinator;
+class PerWorkerDataset;
+}  // namespace headrace::tf::distribute
+
 namespace headrace::tf::train {
 
 // A report: what Fit returns, and what FitOptions::on_report gets.
@@ -100,6 +105,21 @@ HR_API Progress Fit(layers::Layer& model, Optimizer& optimizer,
 // The same from the dataset's beginning.
 HR_API Progress Fit(layers::Layer& model, Optimizer& optimizer,
                     const losses::Loss& loss, const data::Dataset& batches,
+                    const FitOptions& options = {});
+// The same by a coordinator (coordinator.h): workers run the steps, some of
+// them ahead of others, each on what its own dataset gives. Model, optimizer
+// and metrics were made in the scope of the coordinator's strategy. Callbacks
+// are told of steps in the order in which they were scheduled, each when it has
+// run, as are those behind it that run meanwhile (8 a worker): where one stops
+// the training these have run, too. Reports, checkpoints and ends of epochs
+// wait for all steps. Validation runs in this process. `steps`, or epochs with
+// steps_per_epoch, are needed (kInvalidArgument), and datasets that end before
+// throw kOutOfRange; epochs begin with initial_epoch. Steps run at least once.
+// Throws what ClusterCoordinator does; behind any error no step runs any more.
+HR_API Progress Fit(layers::Layer& model, Optimizer& optimizer,
+                    const losses::Loss& loss,
+                    const distribute::ClusterCoordinator& coordinator,
+                    const distribute::PerWorkerDataset& batches,
                     const FitOptions& options = {});
 
 // The mean loss over all elements, penalties of weights included, without

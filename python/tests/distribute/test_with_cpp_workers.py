@@ -390,13 +390,65 @@ def test_a_coordinator_of_launched_tasks(tmp_path):
         launcher.wait(_LONG)
 
 
-def test_the_example_of_a_coordinator():
+# Writes, or reads and prints, a variable as a whole and in two parts.
+TABLES = """
+import sys
+library, act, *prefixes = sys.argv[1:]
+if library == "tensorflow":
+    import tensorflow as tf
+    from tensorflow.python.distribute.sharded_variable import ShardedVariable
+else:
+    import headrace as tf
+    from headrace.distribute.remote.sharded import ShardedVariable
+value = tf.reshape(tf.range(10.0), [5, 2]) if act == "write" else tf.zeros([5, 2])
+tables = [
+    tf.Variable(value),
+    ShardedVariable([tf.Variable(value[:1]), tf.Variable(value[1:])]),
+]
+for prefix, table in zip(prefixes, tables):
+    checkpoint = tf.train.Checkpoint(table=table)
+    if act == "write":
+        checkpoint.write(prefix)
+    else:
+        checkpoint.restore(prefix).assert_consumed()
+        print(tf.convert_to_tensor(table).numpy().tolist())
+"""
+
+
+@pytest.mark.parametrize("library", ["headrace", "tensorflow"])
+def test_variables_in_parts_in_checkpoints(library, tmp_path):
+    """What others wrote as a whole and in parts is read in other parts, and back again."""
+    python = processes.PYTHONS[library]
+    if python is None:
+        pytest.skip("no Python that has TensorFlow")
+    prefixes = [str(tmp_path / name) for name in ("whole", "parts")]
+
+    def run(act, *prefixes):
+        command = [python, "-c", TABLES, library, act, *prefixes]
+        return subprocess.run(
+            command, check=True, capture_output=True, text=True, timeout=_LONG
+        ).stdout.split("\n")
+
+    run("write", *prefixes)
+    spec = processes.Cluster(ps=2, worker=1).spec
+    servers = [("ps", i, [sys.executable, "-c", JOINS]) for i in range(2)]
+    with started(spec, servers):
+        for prefix in prefixes:
+            said_by([COORDINATOR, "table", prefix], spec)
+    # Each reads what the other one was made of.
+    doubled = [f"{prefix}-doubled" for prefix in reversed(prefixes)]
+    want = np.float32(2 * np.arange(10)).reshape(5, 2).tolist()
+    assert run("read", *doubled)[:2] == [str(want)] * 2
+
+
+@pytest.mark.parametrize("given", [[], ["--epochs", "4"]], ids=["steps", "fit"])
+def test_the_example_of_a_coordinator(given):
     """Its own tasks and Python's train together."""
     spec = processes.Cluster(ps=2, worker=2).spec
     kinds = [[EXAMPLE], [sys.executable, "-c", JOINS]]
     tasks = [(job, i, kinds[i]) for job in spec for i in range(2)]
     with started(spec, tasks):
-        said = said_by([EXAMPLE, "--data", DATA], spec)
+        said = said_by([EXAMPLE, "--data", DATA, *given], spec)
     assert float(said.split("test accuracy: ")[1]) > 0.9
 
 

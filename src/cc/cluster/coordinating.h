@@ -30,8 +30,14 @@ class Coordinating {
   void Work(int worker);
   // Until the worker answers; false where it is given up, or all ends.
   bool Join(WorkersLife* life);
-  // False where the worker is lost.
+  // The next calls for a worker; none where there will be none. One alone where
+  // others might take those behind it, or where any may take long.
+  std::vector<Taken> TakeFor(const WorkersLife& life);
+  // These are false where the worker is lost.
   bool RunOne(const Taken& taken, WorkersLife* life);
+  bool RunShort(std::vector<Taken> taken, WorkersLife* life);
+  // A call has failed.
+  bool EndedBy(const Status& s, const Taken& taken, WorkersLife* life);
   void GiveUp(int worker);
 
   const std::shared_ptr<Servers> servers_;

@@ -28,6 +28,10 @@ ParameterServerStrategy::ParameterServerStrategy(const TaskConfig& task,
                                                  const Options& options)
     : servers_(std::make_shared<internal::Servers>(task, options)) {}
 
+ParameterServerStrategy::ParameterServerStrategy(
+    std::shared_ptr<internal::Servers> servers)
+    : servers_(std::move(servers)) {}
+
 int ParameterServerStrategy::num_servers() const {
   return static_cast<int>(servers_->tasks().servers().size());
 }
@@ -43,6 +47,10 @@ ParameterServerStrategy::Scope::~Scope() = default;
 
 ClusterCoordinator::ClusterCoordinator(const ParameterServerStrategy& strategy)
     : state_(strategy.servers_->Coordinator(strategy.servers_)) {}
+
+ParameterServerStrategy ClusterCoordinator::strategy() const {
+  return ParameterServerStrategy(state_->shared_servers());
+}
 
 std::shared_ptr<internal::ScheduledCall> ClusterCoordinator::Scheduled(
     const Function& function, tf::internal::Given args) const {

@@ -273,6 +273,155 @@ TEST(ParameterServers, ErrorsAreThrownOnce) {
   EXPECT_EQ(Variable(Tensor(2.0f)).value().item<float>(), 2);
 }
 
+// Those of which many wait go to a worker together: each has run once, in its
+// place, and an error is of the one that failed.
+TEST(ParameterServers, ManyGoTogether) {
+  const Tasks tasks;
+  const ParameterServerStrategy strategy(tasks.spec);
+  const ClusterCoordinator coordinator(strategy);
+  const ParameterServerStrategy::Scope scope(strategy);
+  const Variable sum(Tensor(0.0f)), table(Tensor::From<float>({1, 2, 3}));
+  auto step = function([&](const Tensor& x, const Tensor& row) {
+    sum.assign_add(x);
+    return GatherV2(table.value(), row, Tensor(0)) * x;
+  });
+  auto quiet = function([&](const Tensor& x) { sum.assign_add(x); });
+  for (int turn = 0; turn < 3; ++turn) {  // the first ones go one by one
+    sum.assign(Tensor(0.0f));
+    std::vector<RemoteValue<Tensor>> values;
+    for (int i = 0; i < 300; ++i) {
+      values.push_back(
+          coordinator.Schedule(step, Tensor(static_cast<float>(i)), Tensor(1)));
+      coordinator.Schedule(quiet, Tensor(1.0f));
+    }
+    coordinator.Join();
+    EXPECT_EQ(sum.value().item<float>(), 300 * 299 / 2 + 300);
+    for (int i = 0; i < 300; ++i) {
+      EXPECT_EQ(values[i].Fetch().item<float>(), 2.0f * static_cast<float>(i));
+    }
+  }
+  std::vector<RemoteValue<Tensor>> values;
+  Error e = ErrorOfCall([&] {
+    for (int i = 0; i < 300; ++i) {
+      values.push_back(
+          coordinator.Schedule(step, Tensor(1.0f), Tensor(i == 150 ? 7 : 1)));
+    }
+    coordinator.Join();
+  });
+  EXPECT_EQ(e.code(), ErrorCode::kInvalidArgument) << e.what();
+  if (values.size() > 150) {
+    EXPECT_EQ(ErrorOfCall([&] { values[150].Fetch(); }).code(),
+              ErrorCode::kInvalidArgument);
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    e = ErrorOfCall([&] { EXPECT_EQ(values[i].Fetch().item<float>(), 2); });
+    if (i != 150) EXPECT_NE(e.code(), ErrorCode::kInvalidArgument) << i;
+  }
+  coordinator.Schedule(quiet, Tensor(1.0f));
+  coordinator.Join();
+}
+
+// Those that wait behind one that goes on and on are run by the other worker,
+// also the one that it waits for.
+TEST(ParameterServers, NoneWaitsForALongOne) {
+  const Tasks tasks;
+  const ParameterServerStrategy strategy(tasks.spec);
+  const ClusterCoordinator coordinator(strategy);
+  const ParameterServerStrategy::Scope scope(strategy);
+  const Variable ready(Tensor(0.0f));
+  // Until `ready` is at least that.
+  auto waits = function([&](const Tensor& least) {
+    return While([&](const Tensor&) { return Less(ready.value(), least); },
+                 [](const Tensor& turns) { return turns + 1; }, Tensor(0));
+  });
+  auto opens = function([&](const Tensor& by) { ready.assign_add(by); });
+  for (int i = 0; i < 300; ++i) {  // they are known to be short
+    coordinator.Schedule(waits, Tensor(0.0f));
+    coordinator.Schedule(opens, Tensor(0.0f));
+  }
+  coordinator.Join();
+  for (float turn = 1; turn < 4; ++turn) {
+    const auto slow = coordinator.Schedule(waits, Tensor(turn));
+    std::vector<RemoteValue<Tensor>> others;
+    for (int i = 0; i < 50; ++i) {
+      others.push_back(coordinator.Schedule(waits, Tensor(0.0f)));
+    }
+    for (const auto& other : others) {
+      EXPECT_EQ(other.Fetch().item<int32_t>(), 0);
+    }
+    EXPECT_FALSE(slow.IsSettled());
+    coordinator.Schedule(opens, Tensor(1.0f));
+    coordinator.Join();
+    EXPECT_GT(slow.Fetch().item<int32_t>(), 0);
+  }
+}
+
+// Each variable lies on another server, and the iterator on the worker.
+TEST(ParameterServers, LoopsUseVariablesOfSeveralTasks) {
+  const Tasks tasks;
+  const ParameterServerStrategy strategy(tasks.spec);
+  const ClusterCoordinator coordinator(strategy);
+  const ParameterServerStrategy::Scope scope(strategy);
+  const Variable a(Tensor(0.0f)), b(Tensor(0.0f));
+  const WorkerIterator ones =
+      coordinator
+          .CreatePerWorkerDataset(
+              data::Dataset::FromTensors({Tensor(1.0f)}).Repeat())
+          .Begin();
+  auto loops = function([&](const WorkerIterator& it, const Tensor& n) {
+    const Tensor before = a.value() * 10.0f;
+    const Tensor turns = While(
+        [&](const Tensor& i) {
+          return LogicalAnd(Less(i, n), Less(a.value() + b.value(), 100.0f));
+        },
+        [&](const Tensor& i) {
+          a.assign_add(it.Next()[0]);
+          b.assign_add(a.value());
+          // A loop within, and a branch of which each side has its own task.
+          const Tensor more = While([](const Tensor& k) { return Less(k, 2); },
+                                    [&](const Tensor& k) {
+                                      a.assign_add(b.value() * 0.0f);
+                                      return k + 1;
+                                    },
+                                    Tensor(0));
+          return i +
+                 Cond(
+                     Equal(more, 2),
+                     [&] { return Cast(b.value() * 0.0f, DType::kInt32); },
+                     [&] { return Cast(a.value(), DType::kInt32); }) +
+                 1;
+        },
+        Tensor(0));
+    return before + Cast(turns, DType::kFloat32) + b.value();
+  });
+  // b is 1 + 2 + ... + n.
+  const auto five = coordinator.Schedule(loops, ones, Tensor(5));
+  coordinator.Join();
+  EXPECT_EQ(five.Fetch().item<float>(), 0 + 5 + 15);
+  const auto none = coordinator.Schedule(loops, ones, Tensor(0));
+  coordinator.Join();
+  EXPECT_EQ(none.Fetch().item<float>(), 50 + 0 + 15);
+  const auto rest = coordinator.Schedule(loops, ones, Tensor(1000));
+  coordinator.Join();
+  // 13 + 91 are the first that are over 100.
+  EXPECT_EQ(rest.Fetch().item<float>(), 50 + 8 + 91);
+  EXPECT_EQ(a.value().item<float>(), 13);
+  // An error of a turn is the function's.
+  auto fails = function([&](const Tensor& n) {
+    return While(
+        [&](const Tensor& i) { return Less(i, n); },
+        [&](const Tensor& i) {
+          a.assign_add(b.value());
+          return i + GatherV2(Tensor::From<int32_t>({1, 1}), i, Tensor(0));
+        },
+        Tensor(0));
+  });
+  coordinator.Schedule(fails, Tensor(9));
+  EXPECT_EQ(ErrorOfCall([&] { coordinator.Join(); }).code(),
+            ErrorCode::kInvalidArgument);
+  coordinator.Join();
+}
+
 TEST(ParameterServers, CheckpointsTakeTheirVariables) {
   const std::string path = testing::TempDir() + "/of_servers";
   const Tasks tasks;
@@ -292,6 +441,81 @@ TEST(ParameterServers, CheckpointsTakeTheirVariables) {
   again.restore(path);
   EXPECT_EQ(there.variables()[0].value().vector<float>(),
             (std::vector<float>{1, 2}));
+}
+
+// A table of 5 rows, and its optimizer, made where they are to lie.
+struct Rows {
+  // In parts where a strategy divides variables.
+  explicit Rows(OptimizerLayout layout,
+                const ParameterServerStrategy* strategy = nullptr)
+      : adam(0.1, 0.9, 0.999, 1e-7, /*amsgrad=*/false, {.layout = layout}) {
+    const Tensor initial = Fill(Tensor::From<int32_t>({5, 2}), Tensor(1.0f));
+    if (strategy != nullptr) {
+      sharded = std::make_unique<ShardedVariable>(
+          strategy->MakeSharded(initial, "table"));
+    } else {
+      whole = Variable(initial, "table");
+    }
+  }
+  void Train() {
+    const std::vector<Variable> all =
+        sharded ? sharded->parts() : std::vector<Variable>{whole};
+    GradientTape tape;
+    const Tensor rows = Tensor::From<float>({0, 1, 2, 3, 4}, {5, 1});
+    const Tensor loss =
+        Sum(Square(value() * rows), Tensor::From<int32_t>({0, 1}));
+    adam.Apply(tape.gradient(loss, all), all);
+  }
+  Tensor value() const { return sharded ? sharded->value() : whole.value(); }
+  Checkpoint Files() {
+    return Checkpoint({sharded ? Checkpoint::Part("table", *sharded)
+                               : Checkpoint::Part("table", whole),
+                       Checkpoint::Part("adam", adam)});
+  }
+
+  Variable whole;
+  std::unique_ptr<ShardedVariable> sharded;
+  Adam adam;
+};
+
+// A program of one process, and ones with any number of parts, go on where any
+// of them was, with the optimizer's state.
+TEST(ParameterServers, CheckpointsOfPartsAreOfTheWhole) {
+  const Tasks tasks;
+  for (const auto layout : {OptimizerLayout::kSlots, OptimizerLayout::kLists}) {
+    const std::string path = testing::TempDir() + "/of_parts" +
+                             std::to_string(static_cast<int>(layout));
+    Rows alone(layout);
+    for (int i = 0; i < 2; ++i) alone.Train();
+    alone.Files().write(path);
+    alone.Train();
+    const std::vector<float> wanted = alone.value().vector<float>();
+    for (const size_t parts : {2, 3, 1, 5}) {
+      const ParameterServerStrategy strategy(
+          tasks.spec, {.variable_partitioner = partitioners::FixedShards(
+                           static_cast<int64_t>(parts))});
+      const ParameterServerStrategy::Scope scope(strategy);
+      Rows rows(layout, &strategy);
+      ASSERT_EQ(rows.sharded->parts().size(), parts);
+      Checkpoint files = rows.Files();
+      files.restore(path);
+      // Slots take their values when they are made,
+      rows.Train();
+      EXPECT_EQ(rows.value().vector<float>(), wanted) << parts;
+      EXPECT_EQ(rows.adam.variables().size(),
+                alone.adam.variables().size() + 2 * (parts - 1));
+      // or when they are there.
+      files.restore(path);
+      files.write(path);
+      rows.Train();
+      EXPECT_EQ(rows.value().vector<float>(), wanted) << parts;
+    }
+    Rows again(layout);
+    Checkpoint files = again.Files();
+    files.restore(path);
+    again.Train();
+    EXPECT_EQ(again.value().vector<float>(), wanted);
+  }
 }
 
 // ------------------------------------------------------------------ deaths

@@ -77,7 +77,10 @@ headrace::Tensor IteratorOfWorkers::On(const WorkersLife& life) {
 ScheduledCall::ScheduledCall(BodyTracePtr trace, absl::Span<const Value> leaves,
                              size_t num_workers)
     : trace_(std::move(trace)), leaves_(leaves.begin(), leaves.end()) {
-  for (const Value& v : leaves_) CheckCanGo(*trace_, v, num_workers);
+  for (const Value& v : leaves_) {
+    CheckCanGo(*trace_, v, num_workers);
+    is_given_variables_ |= RemoteNameOf(v.tensor()) != nullptr;
+  }
   for (const Value& v : trace_->function->captures()) {
     CheckCanGo(*trace_, v, num_workers);
   }
@@ -92,22 +95,41 @@ ScheduledCall::ScheduledCall(BodyTracePtr trace, absl::Span<const Value> leaves,
 
 Status ScheduledCall::Run(WorkersLife* life) {
   return Caught("what a worker was to run", [&] {
-    RunOn(life);
+    std::vector<const headrace::Tensor*> pointers;
+    const std::vector<headrace::Tensor> inputs = InputsOn(life);
+    for (const headrace::Tensor& t : inputs) pointers.push_back(&t);
+    const FunctionPtr& f = trace_->function->function();
+    std::vector<headrace::Tensor> outputs;
+    if (!Check(life->tasks->calls().CallInSteps(f, life->place, pointers,
+                                                &outputs))) {
+      const auto began = std::chrono::steady_clock::now();
+      Check(life->place->Call(f, pointers, &outputs));
+      SetTook(std::chrono::steady_clock::now() - began, life);
+    }
+    Give(std::move(outputs));
     return OkStatus();
   });
 }
 
-void ScheduledCall::RunOn(WorkersLife* life) {
+Status ScheduledCall::Prepare(WorkersLife* life,
+                              headrace::distributed::FunctionCall* call) {
+  return Caught("what a worker was to run", [&] {
+    *call = {trace_->function->function(), InputsOn(life)};
+    return OkStatus();
+  });
+}
+
+std::vector<headrace::Tensor> ScheduledCall::InputsOn(WorkersLife* life) {
   std::vector<headrace::Tensor> inputs;
   for (const Value& v : leaves_) {
     const auto iterator = IteratorIn(v.tensor());
     inputs.push_back(iterator ? iterator->On(*life) : v.tensor());
   }
-  if (life->captured.size() > kManyKept) {
-    std::erase_if(life->captured,
+  if (life->functions.size() > kManyKept) {
+    std::erase_if(life->functions,
                   [](const auto& entry) { return entry.first.expired(); });
   }
-  std::vector<headrace::Tensor>& captured = life->captured[trace_];
+  std::vector<headrace::Tensor>& captured = life->functions[trace_].captured;
   for (const Value& v : trace_->function->captures()) {
     const size_t next = inputs.size() - leaves_.size();
     if (next == captured.size()) {
@@ -121,13 +143,24 @@ void ScheduledCall::RunOn(WorkersLife* life) {
     }
     inputs.push_back(captured[next]);
   }
-  std::vector<const headrace::Tensor*> pointers;
-  for (const headrace::Tensor& t : inputs) pointers.push_back(&t);
-  std::vector<headrace::Tensor> outputs;
-  Check(life->place->Call(trace_->function->function(), pointers, &outputs));
+  return inputs;
+}
+
+void ScheduledCall::Give(std::vector<headrace::Tensor> outputs) {
   MutexLock lock(mutex_);
   outputs_.clear();
   for (headrace::Tensor& t : outputs) outputs_.emplace_back(std::move(t));
+}
+
+std::chrono::nanoseconds ScheduledCall::Took(const WorkersLife& life) const {
+  const auto it = life.functions.find(trace_);
+  const bool known = it != life.functions.end() && !is_given_variables_;
+  return known ? it->second.took : kUnknownTime;
+}
+
+void ScheduledCall::SetTook(std::chrono::nanoseconds took,
+                            WorkersLife* life) const {
+  life->functions[trace_].took = took;
 }
 
 void ScheduledCall::Settle(const Status& s) {

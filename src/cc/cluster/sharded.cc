@@ -3,6 +3,7 @@
 
 #include "cc/compose.h"
 #include "cc/servers.h"
+#include "train/whole_node.h"
 
 namespace headrace::tf::distribute {
 
@@ -35,6 +36,12 @@ std::vector<int64_t> PartsAlongFirst(const TensorShape& shape, int64_t count) {
     parts[0] = std::max<int64_t>(1, std::min(count, shape.dims[0]));
   }
   return parts;
+}
+
+TrackablePtr NodeOfWhole(const std::vector<Variable>& parts) {
+  std::vector<TrackablePtr> nodes;
+  for (const Variable& v : parts) nodes.push_back(Access::NodeOf(v));
+  return internal::Check(WholeNode::Of(std::move(nodes)));
 }
 
 int64_t BytesOfRow(const TensorShape& shape, DType dtype) {
@@ -124,9 +131,9 @@ ShardedVariable ParameterServerStrategy::MakeSharded(const Tensor& initial,
 }
 
 ShardedVariable::ShardedVariable(std::vector<Variable> parts)
-    : parts_(std::move(parts)) {
+    : Module(NodeOfWhole(parts)), parts_(std::move(parts)) {
   for (size_t i = 0; i < parts_.size(); ++i) {
-    Track(std::to_string(i), parts_[i]);
+    Access::Keep(*this, std::to_string(i), parts_[i]);
     sizes_.push_back(parts_[i].shape().dims[0]);
   }
 }

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <deque>
 
 #include "cc/compose.h"
 #include "cc/fit/shapes.h"
 #include "cc/replicas.h"
 #include "cc/workers.h"
+#include "headrace/coordinator.h"
 #include "headrace/function.h"
 #include "headrace/tape.h"
 
@@ -203,6 +205,75 @@ class Evaluator {
   Function step_;
 };
 
+// Steps of a training: begun one by one, in the order of their ends.
+class Steps {
+ public:
+  virtual ~Steps() = default;
+  // False where there is no data any more.
+  virtual bool Begin() = 0;
+  // Waits for the first one that is under way; its loss.
+  virtual Tensor End() = 0;
+  size_t under_way() const { return under_way_; }
+  // More are not worth having at once.
+  virtual size_t most_under_way() const { return 0; }
+
+ protected:
+  size_t under_way_ = 0;
+};
+
+// Steps that the workers of a coordinator run.
+class StepsOfWorkers : public Steps {
+ public:
+  using Step = TracedFunction<Tensor(distribute::WorkerIterator)>;
+  StepsOfWorkers(Step step, const distribute::ClusterCoordinator& coordinator,
+                 const distribute::PerWorkerDataset& batches)
+      : step_(std::move(step)),
+        coordinator_(coordinator),
+        batches_(batches.Begin()) {}
+  // Where something throws they may be under way, and what they use goes.
+  ~StepsOfWorkers() override {
+    if (under_way_ == 0) return;
+    try {
+      coordinator_.Join();
+    } catch (const Error&) {
+      // Of steps that nobody waits for.
+    }
+  }
+
+  bool Begin() override {
+    losses_.push_back(coordinator_.Schedule(step_, batches_));
+    under_way_ = losses_.size();
+    return true;
+  }
+  Tensor End() override {
+    const auto loss = losses_.front();
+    losses_.pop_front();
+    under_way_ = losses_.size();
+    try {
+      return loss.Fetch();
+    } catch (const Error&) {
+      // This one may be cancelled, and the error another one's.
+      losses_.clear();
+      under_way_ = 0;
+      coordinator_.Join();
+      throw;
+    }
+  }
+  size_t most_under_way() const override {
+    return size_t{kAhead} * coordinator_.strategy().num_workers();
+  }
+
+ private:
+  // Steps a worker: some go together where they are small, and callbacks are
+  // told of them not much later than they end.
+  static constexpr int kAhead = 8;
+
+  const Step step_;
+  const distribute::ClusterCoordinator coordinator_;
+  const distribute::WorkerIterator batches_;
+  std::deque<distribute::RemoteValue<Tensor>> losses_;
+};
+
 // What one call of Fit keeps.
 class FitLoop {
  public:
@@ -223,10 +294,10 @@ class FitLoop {
         evaluator_(model, objective_, options.metrics, workers_) {}
 
   // One epoch, with reports by steps.
-  Progress Run(data::Iterator& batches) {
+  Progress Run(Steps& steps) {
     Begin();
     for (Callback* c : options_.callbacks) c->OnEpochBegin(training_, 0);
-    RunBatches(batches, /*most=*/0, /*report=*/true);
+    RunSteps(steps, /*most=*/0, /*report=*/true);
     if (!reported_) Report();
     if (!options_.callbacks.empty() || options_.validation != nullptr) {
       EndEpoch(0, /*report=*/false);
@@ -234,16 +305,25 @@ class FitLoop {
     return End();
   }
 
-  // Epochs of so many steps of one iterator.
-  Progress RunEpochs(data::Iterator& batches, int64_t first) {
+  Progress Run(data::Iterator& batches) {
+    OwnSteps steps(this, batches);
+    return Run(steps);
+  }
+
+  // Epochs of so many steps each.
+  Progress RunEpochs(Steps& steps, int64_t first) {
     Begin();
     const int64_t per_epoch = options_.steps_per_epoch;
     for (int64_t e = first; e < options_.epochs && !Done(); ++e) {
       // An epoch that a kill has cut goes on.
       const int64_t done = first == e && from_step_ ? step_ % per_epoch : 0;
-      if (!Epoch(e, batches, per_epoch - done)) break;
+      if (!Epoch(e, steps, per_epoch - done)) break;
     }
     return End();
+  }
+  Progress RunEpochs(data::Iterator& batches, int64_t first) {
+    OwnSteps steps(this, batches);
+    return RunEpochs(steps, first);
   }
 
   // Epochs of whole passes.
@@ -252,15 +332,51 @@ class FitLoop {
     for (int64_t e = options_.initial_epoch; e < options_.epochs && !Done();
          ++e) {
       data::Iterator pass(batches);
-      if (!Epoch(e, pass, 0)) break;
+      OwnSteps steps(this, pass);
+      if (!Epoch(e, steps, 0)) break;
     }
     return End();
+  }
+
+  // Of a coordinator, which run a step of this loop.
+  StepsOfWorkers ByWorkers(const distribute::ClusterCoordinator& coordinator,
+                           const distribute::PerWorkerDataset& batches) {
+    return StepsOfWorkers(
+        StepsOfWorkers::Step([this](const distribute::WorkerIterator& own) {
+          const Batch batch = own.Next();
+          objective_.Check(batch);
+          return Update(training_.model, training_.optimizer, batch)[0];
+        }),
+        coordinator, batches);
   }
 
   void set_from_step() { from_step_ = true; }
   int64_t step() const { return step_; }
 
  private:
+  // Steps that this process runs, each when it begins.
+  class OwnSteps : public Steps {
+   public:
+    OwnSteps(FitLoop* loop, data::Iterator& batches)
+        : loop_(*loop), batches_(batches) {}
+    bool Begin() override {
+      Batch batch;
+      if (!batches_.Next(&batch)) return false;
+      loop_.objective_.Check(batch);
+      loop_.results_ = loop_.update_(batch);
+      under_way_ = 1;
+      return true;
+    }
+    Tensor End() override {
+      under_way_ = 0;
+      return loop_.results_[0];
+    }
+
+   private:
+    FitLoop& loop_;
+    data::Iterator& batches_;
+  };
+
   bool AtEnd() const { return options_.steps > 0 && step_ >= options_.steps; }
   bool Done() const { return training_.stop || AtEnd(); }
 
@@ -345,33 +461,43 @@ class FitLoop {
   }
 
   // `most` steps (0: any number), or to the end of the data; how many.
-  int64_t RunBatches(data::Iterator& batches, int64_t most, bool report) {
-    Batch batch;
+  int64_t RunSteps(Steps& steps, int64_t most, bool report) {
     bool wanted = true;
     int64_t count = 0;
-    while (wanted && !Done() && (most == 0 || count < most) &&
-           batches.Next(&batch)) {
-      objective_.Check(batch);
-      results_ = update_(batch);
-      const Tensor loss = results_[0];
+    while (wanted && !Done() && (most == 0 || count < most) && steps.Begin()) {
       ++step_;
       ++count;
       reported_ = saved_ = false;
-      for (Callback* c : options_.callbacks) {
-        c->OnStepEnd(training_, step_, loss);
-      }
+      EndSteps(steps, steps.most_under_way());
       // The last step is reported and saved behind the loop.
       if (Done()) break;
-      if (report && step_ % report_every_ == 0) wanted = Report();
-      if (options_.save_every > 0 && step_ % options_.save_every == 0) Save();
+      const bool reports = report && step_ % report_every_ == 0;
+      const bool saves =
+          options_.save_every > 0 && step_ % options_.save_every == 0;
+      if (!reports && !saves) continue;
+      EndSteps(steps, 0);
+      if (reports) wanted = Report();
+      if (saves) Save();
     }
+    EndSteps(steps, 0);
     return count;
   }
 
+  // Waits until no more than so many steps are under way.
+  void EndSteps(Steps& steps, size_t most) {
+    while (steps.under_way() > most) {
+      const Tensor loss = steps.End();
+      const int64_t step = step_ - static_cast<int64_t>(steps.under_way());
+      for (Callback* c : options_.callbacks) {
+        c->OnStepEnd(training_, step, loss);
+      }
+    }
+  }
+
   // False when there was no data.
-  bool Epoch(int64_t epoch, data::Iterator& batches, int64_t steps) {
+  bool Epoch(int64_t epoch, Steps& steps, int64_t most) {
     for (Callback* c : options_.callbacks) c->OnEpochBegin(training_, epoch);
-    if (RunBatches(batches, steps, /*report=*/false) == 0) return false;
+    if (RunSteps(steps, most, /*report=*/false) == 0) return false;
     Collect();
     EndEpoch(epoch, /*report=*/true);
     // Where save_every is set, it alone says when.
@@ -525,6 +651,33 @@ Progress Fit(layers::Layer& model, Optimizer& optimizer,
   data::Iterator iterator(batches);
   return options.epochs > 0 ? loop.RunEpochs(iterator, options.initial_epoch)
                             : loop.Run(iterator);
+}
+
+Progress Fit(layers::Layer& model, Optimizer& optimizer,
+             const losses::Loss& loss,
+             const distribute::ClusterCoordinator& coordinator,
+             const distribute::PerWorkerDataset& batches,
+             const FitOptions& options) {
+  CheckOptions(options);
+  const int64_t end =
+      options.epochs > 0 ? options.steps_per_epoch : options.steps;
+  if (end == 0) {
+    internal::Throw(ErrorCode::kInvalidArgument,
+                    "Fit: by a coordinator steps, or epochs with "
+                    "steps_per_epoch, say when it ends");
+  }
+  if (internal::Access::WorkersOf(optimizer) != nullptr) {
+    internal::Throw(ErrorCode::kInvalidArgument,
+                    "Fit: an optimizer that sums gradients of all workers is "
+                    "not for a coordinator's");
+  }
+  // The running mean lies on a server, as what workers change does.
+  const distribute::ParameterServerStrategy::Scope scope(
+      coordinator.strategy());
+  FitLoop loop(model, optimizer, loss, options);
+  StepsOfWorkers steps = loop.ByWorkers(coordinator, batches);
+  return options.epochs > 0 ? loop.RunEpochs(steps, options.initial_epoch)
+                            : loop.Run(steps);
 }
 
 float Evaluate(layers::Layer& model, const losses::Loss& loss,

@@ -32,29 +32,36 @@ Status CallQueue::Put(QueuedCallPtr call) {
   }
 }
 
-std::optional<CallQueue::Taken> CallQueue::Take() {
+std::vector<CallQueue::Taken> CallQueue::Take(const Joins& joins) {
+  std::vector<Taken> taken;
   MutexLock lock(mutex_);
   while (waiting_.empty() && stopped_.ok()) there_.Wait(mutex_);
-  if (!stopped_.ok()) return std::nullopt;
-  Taken taken = std::move(waiting_.front());
-  waiting_.pop_front();
-  ++running_;
-  room_.NotifyOne();
+  if (!stopped_.ok()) return taken;
+  do {
+    taken.push_back(std::move(waiting_.front()));
+    waiting_.pop_front();
+    ++running_;
+    room_.NotifyOne();
+  } while (joins && !waiting_.empty() &&
+           joins(taken, waiting_.front(), waiting_.size()));
   return taken;
 }
 
-void CallQueue::PutBack(Taken taken) {
-  bool over = false;
+void CallQueue::PutBack(const std::vector<Taken>& taken) {
+  std::vector<QueuedCallPtr> over;
   {
     MutexLock lock(mutex_);
-    over = taken.token->cancelled() || !stopped_.ok();
-    if (!over) {
-      waiting_.push_front(taken);
-      there_.NotifyOne();
+    for (auto it = taken.rbegin(); it != taken.rend(); ++it) {
+      if (it->token->cancelled() || !stopped_.ok()) {
+        over.push_back(it->call);
+      } else {
+        waiting_.push_front(*it);
+        there_.NotifyOne();
+      }
+      OneEnded();
     }
-    OneEnded();
   }
-  if (over) taken.call->Settle(NotToCome());
+  for (const QueuedCallPtr& call : over) call->Settle(NotToCome());
 }
 
 void CallQueue::Finished(const Taken& taken) {

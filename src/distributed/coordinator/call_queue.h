@@ -3,8 +3,9 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
-#include <optional>
+#include <vector>
 
 #include "base/cancellation.h"
 #include "base/mutex.h"
@@ -35,10 +36,15 @@ class CallQueue {
   };
 
   Status Put(QueuedCallPtr call);
-  // The next one, waited for; none where there will be none.
-  std::optional<Taken> Take();
-  // Each of Take's ends by one of these. Its worker was lost: it is the next.
-  void PutBack(Taken taken);
+  // The next ones, waited for; none where there will be none. The first, and
+  // those behind it as long as `joins` has the next one go with those before
+  // it, of so many that wait; under a lock. Null: one alone.
+  using Joins = std::function<bool(const std::vector<Taken>& taken,
+                                   const Taken& next, size_t waiting)>;
+  std::vector<Taken> Take(const Joins& joins = nullptr);
+  // Each of Take's ends by one of these. Their worker was lost, or has not
+  // begun them: they are the next, in that order.
+  void PutBack(const std::vector<Taken>& taken);
   void Finished(const Taken& taken);
   // Where an earlier error has had it cancelled, nothing follows from its own.
   void Failed(const Taken& taken, const Status& error);

@@ -38,6 +38,8 @@ class Coordinated {
   // reached until Leave.
   StatusOr<std::shared_ptr<RemotePlace>> Join(int worker);
   void Leave(int worker);
+  // Functions that run in steps.
+  SpreadCalls& calls() { return *context_->calls(); }
   // What is wrong with a worker that joined; OK where it is as it was.
   Status CheckWorker(int worker);
   // The same of the first server of which something is wrong: Unavailable,

@@ -1,15 +1,18 @@
 #include "distributed/eager/device_place.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/threads.h"
 #include "distributed/eager/called_functions.h"
 #include "distributed/messages.h"
+#include "distributed/request_ids.h"
 #include "distributed/wire/methods.h"
 #include "distributed/worker/pull.h"
 #include "graph/attr_proto.h"
 #include "graph/export.h"
 #include "graph/graph.h"
+#include "headrace/eager.pb.h"
 #include "tensor/dtype_proto.h"
 #include "tensor/tensor_proto.h"
 
@@ -19,6 +22,8 @@ using namespace tensorflow::eager;  // NOLINT: the messages of the service
 
 namespace {
 
+// The number of operations whose outputs come with the answer.
+constexpr int64_t kNoOp = -1;
 // A stop is not felt to be late.
 constexpr std::chrono::milliseconds kLooksForStop{20};
 
@@ -183,7 +188,7 @@ Status DevicePlace::Take(const Tensor& t, Tensor* there) {
   HR_RETURN_IF_ERROR(context_->CheckOpen(*task_, device()));
   EnqueueRequest request;
   request.set_context_id(context_->id());
-  AddDropped(&request);
+  AddDropped(request.mutable_queue());
   const int64_t op = context_->NextOp();
   auto* sent = request.add_queue()->mutable_send_tensor();
   sent->set_op_id(op);
@@ -194,11 +199,60 @@ Status DevicePlace::Take(const Tensor& t, Tensor* there) {
   return OkStatus();
 }
 
+StatusOr<std::unique_ptr<StepsTogether>> CallTogether(
+    const std::shared_ptr<RemotePlace>& place,
+    absl::Span<const FunctionCall> calls, std::chrono::microseconds within) {
+  const auto device = std::dynamic_pointer_cast<DevicePlace>(place);
+  if (!device) return std::unique_ptr<StepsTogether>();
+  return device->Start(calls, within);
+}
+
+StatusOr<std::unique_ptr<StepsTogether>> DevicePlace::Start(
+    absl::Span<const FunctionCall> calls, std::chrono::microseconds within) {
+  HR_RETURN_IF_ERROR(context_->CheckOpen(*task_, device()));
+  RunCallsRequest request;
+  std::vector<std::vector<std::string>> outputs;
+  for (const FunctionCall& call : calls) {
+    const std::vector<DType> types = call.function->result_types();
+    // What a function calls is told with it.
+    if (!Knows(call.function->name) ||
+        !std::all_of(types.begin(), types.end(), TravelsByValue)) {
+      return std::unique_ptr<StepsTogether>();
+    }
+    Sending run;
+    run.operation.set_name(call.function->name);
+    run.operation.set_is_function(true);
+    run.operation.set_id(kNoOp);
+    run.operation.set_device(device());
+    std::vector<const Tensor*> inputs;
+    for (const Tensor& t : call.inputs) inputs.push_back(&t);
+    HR_RETURN_IF_ERROR(SetInputs(inputs, &run));
+    *request.add_call() = std::move(run.operation);
+    std::vector<std::string>& names = outputs.emplace_back();
+    for (size_t i = 0; i < types.size(); ++i) names.push_back(absl::StrCat(i));
+  }
+  request.set_context_id(context_->id());
+  request.set_request_id(NewRequestId());
+  request.set_begin_within_us(within.count());
+  AddDropped(request.mutable_first());
+  return StepsTogether::Start(
+      task_->channel,
+      {eager_service::kRunCalls.path, eager_service::kGiveBackCalls.path},
+      request.request_id(), WriteMessage(request), std::move(outputs));
+}
+
+bool DevicePlace::Knows(const std::string& function) {
+  MutexLock lock(task_->mutex);
+  const auto it = task_->functions.find(function);
+  return it != task_->functions.end() && it->second;
+}
+
 // Word of what nobody holds any more.
-void DevicePlace::AddDropped(EnqueueRequest* request) {
+void DevicePlace::AddDropped(
+    google::protobuf::RepeatedPtrField<QueueItem>* items) {
   MutexLock lock(task_->mutex);
   for (const auto& [op, output] : std::exchange(task_->dropped, {})) {
-    auto* drop = request->add_queue()->mutable_handle_to_decref();
+    auto* drop = items->Add()->mutable_handle_to_decref();
     drop->set_op_id(op);
     drop->set_output_num(output);
   }
@@ -295,7 +349,7 @@ Status DevicePlace::Send(Sending& run, absl::Span<Tensor> outputs) {
   EnqueueRequest request;
   request.set_context_id(context_->id());
   std::vector<std::string> fresh;
-  AddDropped(&request);
+  AddDropped(request.mutable_queue());
   HR_RETURN_IF_ERROR(AddFunctions(run, &request, &fresh));
   run.op = context_->NextOp();
   run.operation.set_id(run.op);

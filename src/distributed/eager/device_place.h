@@ -7,9 +7,23 @@
 
 #include "distributed/eager/remote_context.h"
 #include "distributed/eager/remote_handle.h"
+#include "distributed/master/steps_together.h"
 #include "graph/function.h"
 
 namespace headrace::distributed {
+
+// A call of a function.
+struct FunctionCall {
+  FunctionPtr function;
+  std::vector<Tensor> inputs;
+};
+// Has a place run functions one behind the other, by one call of a task of ours
+// (Unimplemented by others' end); their results have no place there. Null where
+// they cannot go together: the task is not known to have all of the functions,
+// or one gives a resource or variant.
+StatusOr<std::unique_ptr<StepsTogether>> CallTogether(
+    const std::shared_ptr<RemotePlace>& place,
+    absl::Span<const FunctionCall> calls, std::chrono::microseconds within);
 
 class DevicePlace : public RemotePlace,
                     public std::enable_shared_from_this<DevicePlace> {
@@ -32,13 +46,18 @@ class DevicePlace : public RemotePlace,
               absl::Span<const Tensor* const> inputs,
               std::vector<Tensor>* outputs) override;
   Status Take(const Tensor& t, Tensor* there) override;
+  // As CallTogether.
+  StatusOr<std::unique_ptr<StepsTogether>> Start(
+      absl::Span<const FunctionCall> calls, std::chrono::microseconds within);
 
  private:
   struct Sending;
   struct Coming;
 
   Status SetInputs(absl::Span<const Tensor* const> inputs, Sending* run);
-  void AddDropped(tensorflow::eager::EnqueueRequest* request);
+  void AddDropped(
+      google::protobuf::RepeatedPtrField<tensorflow::eager::QueueItem>* items);
+  bool Knows(const std::string& function);
   Status AddFunctions(const Sending& run,
                       tensorflow::eager::EnqueueRequest* request,
                       std::vector<std::string>* fresh);

@@ -13,8 +13,6 @@ namespace {
 
 using namespace tensorflow::eager;  // NOLINT: the messages of the service
 
-// The number of operations whose outputs go with the answer.
-constexpr int64_t kNoOp = -1;
 // Functions whose errors are remembered.
 constexpr size_t kMostRefused = 4096;
 // Functions over several tasks that are kept, as they are made for what they
@@ -132,6 +130,34 @@ Status EagerContext::Enqueue(const EnqueueRequest& request,
   for (const QueueItem& item : request.queue()) {
     HR_RETURN_IF_ERROR(CheckStop());
     HR_RETURN_IF_ERROR(Do(item, response->add_queue_response()));
+  }
+  return OkStatus();
+}
+
+Status EagerContext::RunCalls(const RunCallsRequest& request,
+                              ManySteps& calls) {
+  const StopScope closing(&closing_);
+  const RendezvousScope meeting(rendezvous_.get());
+  for (const QueueItem& item : request.first()) {
+    QueueResponse unused;
+    HR_RETURN_IF_ERROR(CheckStop());
+    HR_RETURN_IF_ERROR(Do(item, &unused));
+  }
+  for (const Operation& call : request.call()) {
+    HR_RETURN_IF_ERROR(CheckStop());
+    if (!calls.Begin()) break;
+    QueueResponse outputs;
+    if (const Status s = Run(call, &outputs); !s.ok()) {
+      calls.End(s);
+      continue;
+    }
+    tensorflow::RunStepResponse done;
+    for (auto& t : *outputs.mutable_tensor()) {
+      auto* named = done.add_tensor();
+      named->set_name(absl::StrCat(done.tensor_size() - 1));
+      *named->mutable_tensor() = std::move(t);
+    }
+    calls.End(std::move(done));
   }
   return OkStatus();
 }

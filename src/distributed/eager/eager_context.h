@@ -10,7 +10,9 @@
 #include "base/cancellation.h"
 #include "distributed/eager/handles.h"
 #include "distributed/eager/spread_function.h"
+#include "distributed/master/many_steps.h"
 #include "distributed/worker/worker.h"
+#include "headrace/eager.pb.h"
 #include "runtime/op_context.h"
 #include "tensorflow/core/protobuf/eager_service.pb.h"
 
@@ -20,6 +22,8 @@ namespace headrace::distributed {
 class EagerContext {
  public:
   using Clock = std::chrono::steady_clock;
+  // The number of operations whose outputs go with the answer.
+  static constexpr int64_t kNoOp = -1;
 
   // With a session of the worker's for variables and for meeting other tasks.
   // What Cluster::Make and Worker::CreateSession report.
@@ -34,6 +38,8 @@ class EagerContext {
   Status Enqueue(const tensorflow::eager::EnqueueRequest& request,
                  const CancellationToken* token,
                  tensorflow::eager::EnqueueResponse* response);
+  // Does what is first, and the calls as far as they may begin.
+  Status RunCalls(const RunCallsRequest& request, ManySteps& calls);
   // A part of a function that another task runs: it meets the other parts in
   // their step.
   Status RunComponent(

@@ -34,6 +34,9 @@ class EagerContexts {
   // Closes all; there will be no others.
   void Stop();
 
+  // Operations that go together, of all contexts.
+  ManyStepsCalls many_calls;
+
   const std::shared_ptr<Worker>& worker() const { return worker_; }
   size_t size() const;
   // What tensors of all contexts take.

@@ -37,6 +37,34 @@ Status Enqueue(EagerContexts& contexts, CallScope& scope,
   return context->Enqueue(request, scope.token.get(), response);
 }
 
+Status CheckCalls(const RunCallsRequest& request) {
+  if (request.request_id() == 0 || request.call().empty()) {
+    return InvalidArgument(
+        "RunCalls is for one operation or more, under a number");
+  }
+  for (const Operation& call : request.call()) {
+    if (call.id() == EagerContext::kNoOp) continue;
+    return InvalidArgument("RunCalls keeps no outputs, as of operation ",
+                           call.id());
+  }
+  return OkStatus();
+}
+
+void RunCalls(const Contexts& contexts, const std::shared_ptr<ServerCall>& call,
+              const Bytes& bytes) {
+  const auto request = std::make_shared<RunCallsRequest>();
+  Status s = ReadMessage(bytes, request.get());
+  if (s.ok()) s = CheckCalls(*request);
+  if (!s.ok()) return call->Finish(AnswerOf(s));
+  RunManySteps(call, &contexts->many_calls, request->request_id(),
+               request->call_size(), request->begin_within_us(),
+               [contexts, request](ManySteps& calls) -> Status {
+                 HR_ASSIGN_OR_RETURN(const auto context,
+                                     contexts->Find(request->context_id()));
+                 return context->RunCalls(*request, calls);
+               });
+}
+
 // One message of a stream: the next one comes when this one is answered.
 void EnqueueNext(const Contexts& contexts,
                  const std::shared_ptr<ServerCall>& call,
@@ -114,6 +142,15 @@ std::map<std::string, Method> EagerMethods(Contexts c) {
           [c](CallScope&, const CloseContextRequest& in, auto*) {
             c->Close(in.context_id());
             return OkStatus();
+          });
+  methods[eager_service::kRunCalls.path] =
+      [c](const std::shared_ptr<ServerCall>& call, const Bytes& bytes) {
+        RunCalls(c, call, bytes);
+      };
+  methods[eager_service::kGiveBackCalls.path] =
+      AtOnce<GiveBackStepsRequest, GiveBackStepsResponse>(
+          [c](const GiveBackStepsRequest& in, GiveBackStepsResponse* out) {
+            return c->many_calls.GiveBack(in, out);
           });
   return methods;
 }

@@ -1,6 +1,8 @@
 // What a task says to remote clients of eager ops, good and bad.
 #include "distributed/eager/eager_service.h"
 
+#include <thread>
+
 #include "distributed/messages.h"
 #include "distributed/test_call.h"
 #include "gtest/gtest.h"
@@ -283,6 +285,121 @@ TEST_F(EagerServiceTest, ClosingEndsWhatWaits) {
   EXPECT_FALSE(waiting->ended());
   contexts_->Stop();
   EXPECT_FALSE(StatusOf(waiting->answer()).ok());
+}
+
+class CallsTest : public EagerServiceTest {
+ protected:
+  // A call of an op on what `input` names, whose outputs are given.
+  static void AddCall(RunCallsRequest* request, const char* op, int64_t input) {
+    *request->add_call() = Op(op, -1, input).operation();
+  }
+  std::shared_ptr<TestCall> Start(const RunCallsRequest& request) {
+    return StartCall(methods_, "/headrace.EagerService/RunCalls",
+                     request.SerializeAsString(), /*takes_parts=*/true);
+  }
+  // What all that came says of the calls.
+  static std::vector<tensorflow::RunStepResponse> Done(TestCall& call) {
+    std::vector<Bytes> all = call.parts();
+    all.push_back(call.answer().body);
+    std::vector<tensorflow::RunStepResponse> done;
+    for (const Bytes& part : all) {
+      RunStepsResponse read;
+      EXPECT_EQ(ReadMessage(part, &read), OkStatus());
+      done.insert(done.end(), read.done().begin(), read.done().end());
+    }
+    return done;
+  }
+  static RunCallsRequest OfContext() {
+    RunCallsRequest request;
+    request.set_context_id(7);
+    request.set_request_id(5);
+    request.set_begin_within_us(1'000'000);
+    return request;
+  }
+};
+
+TEST_F(CallsTest, RunOneBehindTheOther) {
+  ASSERT_EQ(Create(7), OkStatus());
+  RunCallsRequest request = OfContext();
+  *request.add_first() = SendTwo(1);
+  AddCall(&request, "Neg", 1);
+  AddCall(&request, "Square", 1);
+  AddCall(&request, "Neg", 99);  // what is not there
+  AddCall(&request, "Neg", 1);   // not begun
+  const auto call = Start(request);
+  ASSERT_EQ(StatusOf(call->answer()), OkStatus());
+  const auto done = Done(*call);
+  ASSERT_EQ(done.size(), 3u);
+  EXPECT_EQ(done[0].tensor(0).name(), "0");
+  EXPECT_EQ(TensorFromProto(done[0].tensor(0).tensor())->data<float>()[1], -2);
+  EXPECT_EQ(TensorFromProto(done[1].tensor(0).tensor())->data<float>()[1], 4);
+  EXPECT_EQ(done[2].status_code(), tensorflow::error::INVALID_ARGUMENT);
+  // Outputs are kept nowhere.
+  EXPECT_EQ((*contexts_->Find(7))->handles().size(), 1u);
+}
+
+TEST_F(CallsTest, WhatIsNotBegunIsGivenBack) {
+  ASSERT_EQ(Create(7), OkStatus());
+  RunCallsRequest request = OfContext();
+  *request.add_first() = SendTwo(1);
+  AddCall(&request, "Neg", 1);
+  auto* waits = request.add_call();  // for what nobody sends
+  waits->set_name("_Recv");
+  waits->set_id(-1);
+  waits->set_device(kDevice);
+  auto& attrs = *waits->mutable_attrs();
+  attrs["send_device"].set_s(kDevice);
+  attrs["recv_device"].set_s(kDevice);
+  attrs["tensor_name"].set_s("edge");
+  AddCall(&request, "Neg", 1);
+  const auto call = Start(request);
+  while (call->parts().empty()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  // The first one has ended, so the second one is begun soon.
+  GiveBackStepsRequest back;
+  back.set_request_id(5);
+  const auto give_back = [&] {
+    return StartCall(methods_, "/headrace.EagerService/GiveBackCalls",
+                     back.SerializeAsString())
+        ->answer();
+  };
+  const Answer answer = give_back();
+  ASSERT_EQ(StatusOf(answer), OkStatus());
+  GiveBackStepsResponse begun;
+  ASSERT_EQ(ReadMessage(answer.body, &begun), OkStatus());
+  EXPECT_TRUE(begun.begun() == 1 || begun.begun() == 2) << begun.begun();
+  call->Cancel();
+  const Status s = StatusOf(call->answer());
+  EXPECT_LE(Done(*call).size(), 2u) << s;
+  // Behind its end nobody knows it.
+  EXPECT_TRUE(absl::IsNotFound(StatusOf(give_back())));
+}
+
+TEST_F(CallsTest, BadOnesAreRefused) {
+  ASSERT_EQ(Create(7), OkStatus());
+  RunCallsRequest request = OfContext();
+  EXPECT_TRUE(absl::IsInvalidArgument(StatusOf(Start(request)->answer())));
+  *request.add_first() = SendTwo(1);
+  AddCall(&request, "Neg", 1);
+  request.set_request_id(0);
+  EXPECT_TRUE(absl::IsInvalidArgument(StatusOf(Start(request)->answer())));
+  request.set_request_id(5);
+  request.mutable_call(0)->set_id(3);
+  EXPECT_TRUE(absl::IsInvalidArgument(StatusOf(Start(request)->answer())));
+  request.mutable_call(0)->set_id(-1);
+  request.set_context_id(8);
+  EXPECT_TRUE(absl::IsAborted(StatusOf(Start(request)->answer())));
+  // What is first fails: no call is begun.
+  request.set_context_id(7);
+  *request.add_first() = Drop(44);
+  const auto call = Start(request);
+  EXPECT_FALSE(StatusOf(call->answer()).ok());
+  EXPECT_TRUE(call->parts().empty());
+  EXPECT_FALSE(
+      StatusOf(StartCall(methods_, "/headrace.EagerService/RunCalls", "\xff")
+                   ->answer())
+          .ok());
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "distributed/eager/spread_calls.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -43,6 +44,34 @@ std::vector<const Tensor*> PointersTo(const std::vector<Tensor>& tensors) {
   std::vector<const Tensor*> pointers;
   for (const Tensor& t : tensors) pointers.push_back(&t);
   return pointers;
+}
+
+// What lies where.
+std::vector<KeptArgument> ArgumentsOf(absl::Span<const Tensor* const> inputs) {
+  std::vector<KeptArgument> arguments;
+  for (const Tensor* t : inputs) {
+    KeptArgument& argument = arguments.emplace_back();
+    const auto* name = dynamic_cast<const NameHere*>(RemoteNameOf(*t));
+    if (name == nullptr) continue;
+    argument = {name->handle().task(), name->handle().op(),
+                name->handle().output()};
+  }
+  return arguments;
+}
+
+std::string KeyOf(const Function& function, const std::string& place,
+                  const std::vector<KeptArgument>& arguments) {
+  std::string key = absl::StrCat(function.name, ";", place);
+  for (const KeptArgument& a : arguments) {
+    absl::StrAppend(&key, ";", a.task.ToString(), ",", a.op, ",", a.output);
+  }
+  return key;
+}
+
+std::vector<Tensor> CopyOf(absl::Span<const Tensor* const> inputs) {
+  std::vector<Tensor> all;
+  for (const Tensor* t : inputs) all.push_back(*t);
+  return all;
 }
 
 }  // namespace
@@ -106,26 +135,18 @@ StatusOr<bool> SpreadCalls::Call(const FunctionPtr& function,
         no_worker_.message(),
         "). Call a function for that part within its tf.device instead");
   }
-  std::vector<KeptArgument> arguments;
+  const std::vector<KeptArgument> arguments = ArgumentsOf(inputs);
   std::vector<Tensor> here;
-  for (const Tensor* t : inputs) {
-    KeptArgument& argument = arguments.emplace_back();
-    const auto* name = dynamic_cast<const NameHere*>(RemoteNameOf(*t));
-    if (name == nullptr) {
-      here.push_back(*t);
-      continue;
-    }
-    argument = {name->handle().task(), name->handle().op(),
-                name->handle().output()};
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (arguments[i].here()) here.push_back(*inputs[i]);
   }
   HR_ASSIGN_OR_RETURN(
       const auto plan,
       PlanOf(function, place ? place->device() : std::string(), arguments));
   if (plan->stepped()) {
-    std::vector<Tensor> all;
-    for (const Tensor* t : inputs) all.push_back(*t);
-    HR_RETURN_IF_ERROR(RunStepped(*plan->stepped(), place, Stepping(),
-                                  std::move(all), outputs));
+    HR_RETURN_IF_ERROR(RunStepped(*plan->stepped(), place,
+                                  Stepping(/*at_place=*/false), CopyOf(inputs),
+                                  outputs));
     return true;
   }
   std::vector<Tensor> made;
@@ -138,8 +159,36 @@ StatusOr<bool> SpreadCalls::Call(const FunctionPtr& function,
   return true;
 }
 
-SteppedCalls SpreadCalls::Stepping() {
+StatusOr<bool> SpreadCalls::CallInSteps(
+    const FunctionPtr& function, const std::shared_ptr<RemotePlace>& place,
+    absl::Span<const Tensor* const> inputs, std::vector<Tensor>* outputs) {
+  const std::vector<KeptArgument> arguments = ArgumentsOf(inputs);
+  const std::string key = KeyOf(*function, place->device(), arguments);
+  std::shared_ptr<const Function> body;
+  bool known = false;
+  {
+    MutexLock lock(mutex_);
+    const auto it = in_steps_.find(key);
+    known = it != in_steps_.end();
+    if (known) body = it->second;
+  }
+  if (!known) {
+    HR_ASSIGN_OR_RETURN(
+        body, SpreadFunction::InSteps(*function, library_.get(), arguments,
+                                      TaskOf(place), TaskOf(place)));
+    MutexLock lock(mutex_);
+    if (in_steps_.size() >= kMostPlans) in_steps_.clear();
+    in_steps_[key] = body;
+  }
+  if (!body) return false;
+  HR_RETURN_IF_ERROR(RunStepped(*body, place, Stepping(/*at_place=*/true),
+                                CopyOf(inputs), outputs));
+  return true;
+}
+
+SteppedCalls SpreadCalls::Stepping(bool at_place) {
   SteppedCalls calls;
+  calls.at_place = at_place;
   calls.place_of = [this](const std::string& device,
                           const std::shared_ptr<RemotePlace>& otherwise)
       -> StatusOr<std::shared_ptr<RemotePlace>> {
@@ -150,38 +199,51 @@ SteppedCalls SpreadCalls::Stepping() {
     if (!NamesOther(device, own_)) return std::shared_ptr<RemotePlace>();
     return place_of_(device);
   };
-  calls.run = [this](const ResolvedOp& op,
-                     const std::shared_ptr<RemotePlace>& place,
-                     absl::Span<const Tensor* const> inputs,
-                     absl::Span<Tensor> outputs) {
-    return Run(op, place, inputs, outputs);
+  calls.run = [this, at_place](const ResolvedOp& op,
+                               const std::shared_ptr<RemotePlace>& place,
+                               absl::Span<const Tensor* const> inputs,
+                               absl::Span<Tensor> outputs) {
+    return RunAt(op, place, at_place, inputs, outputs);
   };
   return calls;
 }
 
 Status SpreadCalls::CallPart(const FuncRef& called,
                              const std::shared_ptr<RemotePlace>& place,
-                             std::vector<Tensor> inputs,
+                             bool at_place, std::vector<Tensor> inputs,
                              std::vector<Tensor>* outputs) {
   HR_ASSIGN_OR_RETURN(const FunctionPtr f,
                       FindFunction(library_.get(), called.name));
   const std::vector<const Tensor*> in = PointersTo(inputs);
   outputs->clear();
+  if (at_place && place) {
+    HR_ASSIGN_OR_RETURN(const bool stepped, CallInSteps(f, place, in, outputs));
+    if (stepped) return OkStatus();
+    HR_RETURN_IF_ERROR(place->Call(f, in, outputs));
+    // What it gives back of resources of other tasks would not be the place's.
+    for (size_t i = 0; i < f->results.size(); ++i) {
+      const auto arg =
+          std::find(f->args.begin(), f->args.end(), f->results[i].node);
+      if (arg != f->args.end()) (*outputs)[i] = *in[arg - f->args.begin()];
+    }
+    return OkStatus();
+  }
   HR_ASSIGN_OR_RETURN(const bool ran, Call(f, place, in, outputs));
   if (ran) return OkStatus();
   if (const auto there = PlaceFor(in, place)) {
     return there->Call(f, in, outputs);
   }
-  return RunStepped(*f, nullptr, Stepping(), std::move(inputs), outputs);
+  return RunStepped(*f, nullptr, Stepping(/*at_place=*/false),
+                    std::move(inputs), outputs);
 }
 
 Status SpreadCalls::Drive(const ResolvedOp& op,
                           const std::shared_ptr<RemotePlace>& place,
-                          absl::Span<const Tensor* const> inputs,
+                          bool at_place, absl::Span<const Tensor* const> inputs,
                           absl::Span<Tensor> outputs) {
   const auto call = [&](const FuncRef& function, std::vector<Tensor> in,
                         std::vector<Tensor>* out) {
-    return CallPart(function, place, std::move(in), out);
+    return CallPart(function, place, at_place, std::move(in), out);
   };
   std::vector<Tensor> results;
   HR_RETURN_IF_ERROR(op.def().Is(OpRole::kLoop)
@@ -198,10 +260,7 @@ Status SpreadCalls::Drive(const ResolvedOp& op,
 StatusOr<std::shared_ptr<SpreadFunction>> SpreadCalls::PlanOf(
     const FunctionPtr& function, const std::string& standard,
     const std::vector<KeptArgument>& arguments) {
-  std::string key = absl::StrCat(function->name, ";", standard);
-  for (const KeptArgument& a : arguments) {
-    absl::StrAppend(&key, ";", a.task.ToString(), ",", a.op, ",", a.output);
-  }
+  const std::string key = KeyOf(*function, standard, arguments);
   {
     MutexLock lock(mutex_);
     const auto it = plans_.find(key);
@@ -217,10 +276,11 @@ StatusOr<std::shared_ptr<SpreadFunction>> SpreadCalls::PlanOf(
   return plan;
 }
 
-StatusOr<bool> SpreadCalls::Run(const ResolvedOp& op,
-                                const std::shared_ptr<RemotePlace>& place,
-                                absl::Span<const Tensor* const> inputs,
-                                absl::Span<Tensor> outputs) {
+StatusOr<bool> SpreadCalls::RunAt(const ResolvedOp& op,
+                                  const std::shared_ptr<RemotePlace>& place,
+                                  bool at_place,
+                                  absl::Span<const Tensor* const> inputs,
+                                  absl::Span<Tensor> outputs) {
   const FuncRef* called =
       IsFunctionCall(op.def()) ? op.attrs().Get<FuncRef>("f") : nullptr;
   if (called != nullptr) {
@@ -245,7 +305,7 @@ StatusOr<bool> SpreadCalls::Run(const ResolvedOp& op,
     drives = true;
   }
   if (!drives) return false;
-  HR_RETURN_IF_ERROR(Drive(op, place, inputs, outputs));
+  HR_RETURN_IF_ERROR(Drive(op, place, at_place, inputs, outputs));
   return true;
 }
 
@@ -253,6 +313,7 @@ void SpreadCalls::Clear() {
   std::map<std::string, std::shared_ptr<SpreadFunction>> last;
   MutexLock lock(mutex_);
   elsewhere_.clear();
+  in_steps_.clear();
   last.swap(plans_);
 }
 

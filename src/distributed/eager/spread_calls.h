@@ -34,7 +34,17 @@ class SpreadCalls : public RemoteTasks {
   StatusOr<bool> Run(const ResolvedOp& op,
                      const std::shared_ptr<RemotePlace>& place,
                      absl::Span<const Tensor* const> inputs,
-                     absl::Span<Tensor> outputs) override;
+                     absl::Span<Tensor> outputs) override {
+    return RunAt(op, place, /*at_place=*/false, inputs, outputs);
+  }
+  // Calls a function at `place`, with resources of any tasks, where loops or
+  // branches of it take those of several: it runs in steps, of which this
+  // process has no part but to choose the next one. False, and nothing is run,
+  // for others, which the place calls.
+  StatusOr<bool> CallInSteps(const FunctionPtr& function,
+                             const std::shared_ptr<RemotePlace>& place,
+                             absl::Span<const Tensor* const> inputs,
+                             std::vector<Tensor>* outputs);
   // What is known of functions and of the cluster is not so any more.
   void Clear();
   // Functions are not looked at any more.
@@ -48,14 +58,19 @@ class SpreadCalls : public RemoteTasks {
       const FunctionPtr& function, const std::string& standard,
       const std::vector<KeptArgument>& arguments);
   DeviceName TaskOf(const std::shared_ptr<RemotePlace>& place) const;
-  SteppedCalls Stepping();
+  // `at_place`: as SteppedCalls' (of the others, too).
+  SteppedCalls Stepping(bool at_place);
+  StatusOr<bool> RunAt(const ResolvedOp& op,
+                       const std::shared_ptr<RemotePlace>& place, bool at_place,
+                       absl::Span<const Tensor* const> inputs,
+                       absl::Span<Tensor> outputs);
   // A function of a loop or branch that lies at `place`.
   Status CallPart(const FuncRef& called,
-                  const std::shared_ptr<RemotePlace>& place,
+                  const std::shared_ptr<RemotePlace>& place, bool at_place,
                   std::vector<Tensor> inputs, std::vector<Tensor>* outputs);
   // Runs a loop or branch of which this process calls the functions.
   Status Drive(const ResolvedOp& op, const std::shared_ptr<RemotePlace>& place,
-               absl::Span<const Tensor* const> inputs,
+               bool at_place, absl::Span<const Tensor* const> inputs,
                absl::Span<Tensor> outputs);
 
   const DeviceName own_;
@@ -70,6 +85,9 @@ class SpreadCalls : public RemoteTasks {
   std::map<std::string, std::string> elsewhere_ ABSL_GUARDED_BY(mutex_);
   // By function, place and what lies where.
   std::map<std::string, std::shared_ptr<SpreadFunction>> plans_
+      ABSL_GUARDED_BY(mutex_);
+  // By the same: the body of a function that runs in steps, null for others.
+  std::map<std::string, std::shared_ptr<const Function>> in_steps_
       ABSL_GUARDED_BY(mutex_);
 };
 

@@ -64,6 +64,19 @@ Status CheckCallsOf(const Function& function, const FunctionLibrary* library,
   return OkStatus();
 }
 
+// Whether it is to run in steps, as its calls cannot lie on one task each.
+StatusOr<bool> NeedsSteps(const Function& function,
+                          const FunctionLibrary* library,
+                          const std::vector<KeptArgument>& arguments,
+                          const DeviceName& own, const DeviceName& standard) {
+  const Status whole =
+      CheckCallsOf(function, library, arguments, own, standard);
+  if (whole.ok()) return false;
+  if (!absl::IsUnimplemented(whole)) return whole;
+  HR_RETURN_IF_ERROR(CheckSteps(function, library, standard));
+  return true;
+}
+
 // What uses a resource or variant that is given here runs here, whatever it
 // names.
 void KeepUsersHere(const Function& f,
@@ -202,6 +215,17 @@ Status CallLiesElsewhere(StringView call, const DeviceName& task,
       "that part outside of it, under the tf.device");
 }
 
+StatusOr<std::shared_ptr<const Function>> SpreadFunction::InSteps(
+    const Function& function, const FunctionLibrary* library,
+    const std::vector<KeptArgument>& arguments, const DeviceName& own,
+    const DeviceName& standard) {
+  HR_ASSIGN_OR_RETURN(std::shared_ptr<const Function> f,
+                      CloneInlined(function, library));
+  HR_ASSIGN_OR_RETURN(const bool steps,
+                      NeedsSteps(*f, library, arguments, own, standard));
+  return steps ? f : nullptr;
+}
+
 StatusOr<std::shared_ptr<SpreadFunction>> SpreadFunction::Make(
     const std::shared_ptr<Worker>& worker, const std::string& session,
     const Function& function, const FunctionLibrary* library,
@@ -224,13 +248,16 @@ StatusOr<std::shared_ptr<SpreadFunction>> SpreadFunction::Make(
   if (!standard.empty() && !DeviceName::Parse(standard, &otherwise)) {
     return InvalidArgument("Malformed device specification '", standard, "'");
   }
-  Status whole = CheckCallsOf(*f, library, arguments, own, otherwise);
-  if (may_step && absl::IsUnimplemented(whole)) {
-    HR_RETURN_IF_ERROR(CheckSteps(*f, library, otherwise));
-    made->stepped_ = f;
-    return made;
+  if (may_step) {
+    HR_ASSIGN_OR_RETURN(const bool steps,
+                        NeedsSteps(*f, library, arguments, own, otherwise));
+    if (steps) {
+      made->stepped_ = f;
+      return made;
+    }
+  } else {
+    HR_RETURN_IF_ERROR(CheckCallsOf(*f, library, arguments, own, otherwise));
   }
-  HR_RETURN_IF_ERROR(whole);
   HR_ASSIGN_OR_RETURN(tensorflow::GraphDef def, ExportWith(*f, library));
   std::set<std::string> filters;
   NameDevices(own, standard.empty() ? nullptr : &otherwise, &def, &filters);

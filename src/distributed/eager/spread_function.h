@@ -44,6 +44,13 @@ class SpreadFunction {
       const std::vector<KeptArgument>& arguments,
       const std::string& standard = "", bool may_step = false);
 
+  // The body, where it is to run in steps at `standard`, as `stepped`; else
+  // null.
+  static StatusOr<std::shared_ptr<const Function>> InSteps(
+      const Function& function, const FunctionLibrary* library,
+      const std::vector<KeptArgument>& arguments, const DeviceName& own,
+      const DeviceName& standard);
+
   // The body, where loops or branches of it name other tasks than they lie on,
   // or take resources of several: it is to run in steps (stepped_function.h).
   // Else null, and Run runs it.

@@ -93,7 +93,8 @@ class SteppedRun {
     if (CallsFunctions(node.def())) {
       HR_ASSIGN_OR_RETURN(
           const bool ran,
-          calls_.run(node.op(), PlaceFor(in, place), in, absl::MakeSpan(out)));
+          calls_.run(node.op(), calls_.at_place ? place : PlaceFor(in, place),
+                     in, absl::MakeSpan(out)));
       if (ran) return Keep(node, std::move(out));
     }
     const AtPlace at(std::move(place));

@@ -18,6 +18,9 @@ namespace headrace::distributed {
 // their resources are. What is left of them is told by false: the op runs as
 // ops of eager code do.
 struct SteppedCalls {
+  // Where calls lie: at the function's place, or, where not, where their
+  // resources are.
+  bool at_place = false;
   // Where a node of that device runs, of a function that lies at `otherwise`.
   std::function<StatusOr<std::shared_ptr<RemotePlace>>(
       const std::string& device, const std::shared_ptr<RemotePlace>& otherwise)>

@@ -1,8 +1,9 @@
 #include "distributed/master/many_steps.h"
 
+#include <algorithm>
 #include <utility>
 
-#include "distributed/messages.h"
+#include "distributed/service.h"
 
 namespace headrace::distributed {
 namespace {
@@ -10,6 +11,8 @@ namespace {
 // What may wait to be sent when a further step begins: so that a part stays a
 // message, and memory bounded, whatever one step may give.
 constexpr size_t kMostBytes = size_t{16} << 20;
+// For how long a call begins steps, at most.
+constexpr int64_t kLongestRowUs = 1'000'000;
 
 }  // namespace
 
@@ -32,6 +35,13 @@ void ManySteps::End(tensorflow::RunStepResponse done) {
     is_sending_ = true;
   }
   Send();
+}
+
+void ManySteps::End(const Status& error) {
+  tensorflow::RunStepResponse done;
+  done.set_status_code(static_cast<tensorflow::error::Code>(error.code()));
+  done.set_status_error_message(std::string(error.message()));
+  End(std::move(done));
 }
 
 void ManySteps::Send() {
@@ -80,10 +90,36 @@ int ManySteps::GiveBack() {
   return begun_;
 }
 
-Status ManyStepsCalls::Add(int64_t request, std::shared_ptr<ManySteps> steps) {
+void RunManySteps(const std::shared_ptr<ServerCall>& call,
+                  ManyStepsCalls* calls, int64_t request, int count,
+                  int64_t begin_within_us,
+                  std::function<Status(ManySteps& steps)> run) {
+  const auto made = calls->Begin(call, request, count, begin_within_us);
+  if (!made.ok()) return call->Finish(AnswerOf(made.status()));
+  const std::shared_ptr<ManySteps>& steps = *made;
+  const auto token = std::make_shared<CancellationToken>();
+  call->OnCancel([token] { token->Cancel(); });
+  const Status begun =
+      RunWhereItMayWait(*call, [calls, request, steps = steps, token, run] {
+        const StopScope stop(token.get());
+        const Status ran = Guarded("a method", [&] { return run(*steps); });
+        calls->Remove(request);
+        steps->Finish(ran);
+      });
+  if (begun.ok()) return;
+  calls->Remove(request);
+  steps->Finish(begun);
+}
+
+StatusOr<std::shared_ptr<ManySteps>> ManyStepsCalls::Begin(
+    const std::shared_ptr<ServerCall>& call, int64_t request, int count,
+    int64_t begin_within_us) {
+  const std::chrono::microseconds within(
+      std::clamp<int64_t>(begin_within_us, 0, kLongestRowUs));
+  auto steps = std::make_shared<ManySteps>(call, count, Clock::now() + within);
   MutexLock lock(mutex_);
-  if (calls_.emplace(request, std::move(steps)).second) return OkStatus();
-  return Aborted("a call of RunSteps has the number ", request);
+  if (calls_.emplace(request, steps).second) return steps;
+  return Aborted("another call has the number ", request);
 }
 
 void ManyStepsCalls::Remove(int64_t request) {
@@ -100,7 +136,7 @@ Status ManyStepsCalls::GiveBack(const GiveBackStepsRequest& request,
     if (it != calls_.end()) steps = it->second;
   }
   if (!steps) {
-    return NotFound("no call of RunSteps has the number ", request.request_id(),
+    return NotFound("no call has the number ", request.request_id(),
                     ", or it has ended");
   }
   response->set_begun(steps->GiveBack());

@@ -1,10 +1,11 @@
-// RunSteps, of clients of ours: steps that run one behind the other are one
-// call, as a call costs more than a small step. What they give goes out as they
-// end, so that a client whose master dies has all but the last. What is not
-// begun can be had back, so that none waits behind one that takes long, or
-// waits for it.
+// RunSteps, and RunCalls of eager contexts, of clients of ours: steps that run
+// one behind the other are one call, as a call costs more than a small step.
+// What they give goes out as they end, so that a client whose master dies has
+// all but the last. What is not begun can be had back, so that none waits
+// behind one that takes long, or waits for it.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 
@@ -27,6 +28,7 @@ class ManySteps : public std::enable_shared_from_this<ManySteps> {
   bool Begin();
   // The one that was begun has ended; behind an error none is begun.
   void End(tensorflow::RunStepResponse done);
+  void End(const Status& error);
   // Behind the last one: answers the call.
   void Finish(const Status& s);
   // None is begun any more: how many are.
@@ -48,11 +50,23 @@ class ManySteps : public std::enable_shared_from_this<ManySteps> {
   RunStepsResponse ended_ ABSL_GUARDED_BY(mutex_);  // and not sent
 };
 
+// Has `run`, on a thread that may wait, begin and end the steps of a call; what
+// it gives is an error of the call itself. Within it their number is in
+// `calls`, which lives as long as `run`. Aborted where another one's is.
+class ManyStepsCalls;
+void RunManySteps(const std::shared_ptr<ServerCall>& call,
+                  ManyStepsCalls* calls, int64_t request, int count,
+                  int64_t begin_within_us,
+                  std::function<Status(ManySteps& steps)> run);
+
 // Those under way, by the numbers of their calls. Thread-safe.
 class ManyStepsCalls {
  public:
-  // Aborted where another call has the number.
-  Status Add(int64_t request, std::shared_ptr<ManySteps> steps);
+  // The steps of a call, until Remove; Aborted where another call has the
+  // number.
+  StatusOr<std::shared_ptr<ManySteps>> Begin(
+      const std::shared_ptr<ServerCall>& call, int64_t request, int count,
+      int64_t begin_within_us);
   void Remove(int64_t request);
   // NotFound where there is no such call, or none any more.
   Status GiveBack(const GiveBackStepsRequest& request,

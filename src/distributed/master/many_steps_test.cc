@@ -146,10 +146,11 @@ TEST(ManySteps, GivenBackWhileTheyRun) {
   ManyStepsCalls calls;
   for (int round = 0; round < 50; ++round) {
     const auto call = std::make_shared<TestCall>(/*takes_parts=*/true);
-    const auto steps = Of(call, INT_MAX);
+    const auto begun = calls.Begin(call, 7, INT_MAX, INT64_MAX);
+    ASSERT_TRUE(begun.ok()) << begun.status();
+    const std::shared_ptr<ManySteps>& steps = *begun;
     std::atomic<int> ended_by_now{0};
-    ASSERT_EQ(calls.Add(7, steps), OkStatus());
-    EXPECT_TRUE(absl::IsAborted(calls.Add(7, steps)));
+    EXPECT_TRUE(absl::IsAborted(calls.Begin(call, 7, 1, 0).status()));
     std::thread runs([&] {
       for (; steps->Begin(); ++ended_by_now) steps->End(Named("a"));
       calls.Remove(7);

@@ -1,7 +1,5 @@
 #include "distributed/master/master_service.h"
 
-#include <algorithm>
-
 #include "distributed/master/step.h"
 #include "distributed/service.h"
 #include "distributed/wire/methods.h"
@@ -11,9 +9,6 @@ namespace headrace::distributed {
 namespace {
 
 using namespace tensorflow;  // NOLINT: the messages of the service
-
-// For how long a call of RunSteps begins steps, at most.
-constexpr int64_t kLongestRowUs = 1'000'000;
 
 StatusOr<StepRequest> StepOf(const RunStepRequest& request) {
   StepRequest step;
@@ -141,8 +136,7 @@ Method RunStepMethod(const std::shared_ptr<Master>& m) {
       });
 }
 
-Status BeginSteps(Master& master, const RunStepsRequest& request,
-                  const std::shared_ptr<ManySteps>& steps) {
+Status CheckSteps(Master& master, const RunStepsRequest& request) {
   if (request.request_id() == 0 || request.step().empty()) {
     return InvalidArgument("RunSteps is for one step or more, under a number");
   }
@@ -151,9 +145,8 @@ Status BeginSteps(Master& master, const RunStepsRequest& request,
     return InvalidArgument("RunSteps is for whole steps, and not for part of ",
                            step.partial_run_handle());
   }
-  HR_RETURN_IF_ERROR(master.requests.Track(request.request_id(),
-                                           "RunSteps (Master)", request));
-  return master.many_steps.Add(request.request_id(), steps);
+  return master.requests.Track(request.request_id(), "RunSteps (Master)",
+                               request);
 }
 
 // The steps of one call, one behind the other: on one thread, except where they
@@ -205,8 +198,7 @@ class StepsInTurn : public std::enable_shared_from_this<StepsInTurn> {
     RunStepResponse done;
     const Status s =
         Guarded("a method", [&] { return RunStepOf(*session_, step, &done); });
-    if (!s.ok()) Say(s, &done);
-    steps_->End(std::move(done));
+    s.ok() ? steps_->End(std::move(done)) : steps_->End(s);
   }
   // Whether it has begun without a thread; the next one follows it then.
   bool Begin(const RunStepRequest& message) {
@@ -219,8 +211,7 @@ class StepsInTurn : public std::enable_shared_from_this<StepsInTurn> {
             Status s, const std::vector<Tensor>& fetched) {
           RunStepResponse done;
           if (s.ok()) s = WriteFetched(message, fetched, &done);
-          if (!s.ok()) Say(s, &done);
-          self->steps_->End(std::move(done));
+          s.ok() ? self->steps_->End(std::move(done)) : self->steps_->End(s);
           GoOnLater(self->later_, [self] { self->GoOn(/*may_wait=*/false); });
         });
     if (!begun) return false;
@@ -266,13 +257,13 @@ void RunSteps(const std::shared_ptr<Master>& master,
               const std::shared_ptr<ServerCall>& call, const Bytes& bytes) {
   const auto request = std::make_shared<RunStepsRequest>();
   Status s = ReadMessage(bytes, request.get());
-  const std::chrono::microseconds within(
-      std::clamp<int64_t>(request->begin_within_us(), 0, kLongestRowUs));
-  const auto steps = std::make_shared<ManySteps>(call, request->step_size(),
-                                                 Clock::now() + within);
-  if (s.ok()) s = BeginSteps(*master, *request, steps);
+  if (s.ok()) s = CheckSteps(*master, *request);
   if (!s.ok()) return call->Finish(AnswerOf(s));
-  std::make_shared<StepsInTurn>(master, call, request, steps)->Start();
+  const auto steps =
+      master->many_steps.Begin(call, request->request_id(),
+                               request->step_size(), request->begin_within_us());
+  if (!steps.ok()) return call->Finish(AnswerOf(steps.status()));
+  std::make_shared<StepsInTurn>(master, call, request, *steps)->Start();
 }
 
 Status SetUp(Master& master, const PartialRunSetupRequest& request,

@@ -8,7 +8,7 @@
 
 #include "distributed/cluster.h"
 #include "distributed/master/master_session.h"
-#include "distributed/task/steps_together.h"
+#include "distributed/master/steps_together.h"
 #include "graph/graph.h"
 
 namespace headrace::distributed {

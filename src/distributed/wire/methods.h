@@ -111,6 +111,11 @@ HR_METHOD(RunComponentFunction, kStep)
 HR_METHOD(KeepAlive, kAtOnce, true)
 HR_METHOD(CloseContext, kAtOnce, true)
 #undef HR_METHOD
+// Ours alone: operations that run one behind the other, as RunSteps' steps do.
+inline constexpr RemoteMethod kRunCalls{"/headrace.EagerService/RunCalls",
+                                        kStep};
+inline constexpr RemoteMethod kGiveBackCalls{
+    "/headrace.EagerService/GiveBackCalls", kAtOnce, true};
 }  // namespace eager_service
 
 namespace coordination {

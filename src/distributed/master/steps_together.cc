@@ -1,4 +1,4 @@
-#include "distributed/task/steps_together.h"
+#include "distributed/master/steps_together.h"
 
 #include <algorithm>
 #include <map>
@@ -48,7 +48,7 @@ Status ReadStep(const tensorflow::RunStepResponse& response,
   for (const std::string& fetch : fetches) {
     const auto it = named.find(fetch);
     if (it == named.end()) {
-      return Internal("the master answered ", response.tensor_size(),
+      return Internal("the task answered ", response.tensor_size(),
                       " tensors to ", fetches.size(), " fetches, and not ",
                       fetch);
     }
@@ -61,17 +61,28 @@ Status ReadStep(const tensorflow::RunStepResponse& response,
 StatusOr<std::unique_ptr<StepsTogether>> StepsTogether::Start(
     std::shared_ptr<Channel> channel, const std::string& session,
     const std::vector<StepRequest>& steps, std::chrono::microseconds within) {
-  std::unique_ptr<StepsTogether> made(new StepsTogether);
-  made->channel_ = std::move(channel);
-  made->request_ = NewRequestId();
   RunStepsRequest request;
   request.set_session_handle(session);
-  request.set_request_id(made->request_);
+  request.set_request_id(NewRequestId());
   request.set_begin_within_us(within.count());
+  std::vector<std::vector<std::string>> fetches;
   for (const StepRequest& step : steps) {
     HR_ASSIGN_OR_RETURN(*request.add_step(), RunStepMessage("", "", step));
-    made->fetches_.push_back(step.fetches);
+    fetches.push_back(step.fetches);
   }
+  return Start(std::move(channel),
+               {master::kRunSteps.path, master::kGiveBackSteps.path},
+               request.request_id(), WriteMessage(request), std::move(fetches));
+}
+
+std::unique_ptr<StepsTogether> StepsTogether::Start(
+    std::shared_ptr<Channel> channel, const Methods& methods, int64_t request,
+    Bytes message, std::vector<std::vector<std::string>> fetches) {
+  std::unique_ptr<StepsTogether> made(new StepsTogether);
+  made->channel_ = std::move(channel);
+  made->request_ = request;
+  made->give_back_ = methods.give_back;
+  made->fetches_ = std::move(fetches);
   CallOptions options;
   options.parts_alone = true;
   options.on_part = [shared = made->shared_](
@@ -83,7 +94,7 @@ StatusOr<std::unique_ptr<StepsTogether>> StepsTogether::Start(
     next();
   };
   made->call_ = made->channel_->Start(
-      master::kRunSteps.path, WriteMessage(request), options,
+      methods.run, std::move(message), options,
       [shared = made->shared_](Answer answer) {
         {
           MutexLock lock(shared->mutex);
@@ -135,7 +146,7 @@ StatusOr<std::vector<StepResult>> StepsTogether::Take() {
     HR_RETURN_IF_ERROR(ReadMessage(part, &response));
     for (const auto& done : response.done()) {
       if (taken_ == fetches_.size()) {
-        return Internal("the master answered more than ", fetches_.size(),
+        return Internal("the task answered more than ", fetches_.size(),
                         " steps");
       }
       StepResult& result = results.emplace_back();
@@ -159,13 +170,13 @@ StatusOr<std::optional<size_t>> StepsTogether::GiveBack() {
   GiveBackStepsResponse response;
   CallOptions options;
   options.deadline = Clock::now() + master::kGiveBackSteps.deadline;
-  const Status s = CallAndWait(*channel_, master::kGiveBackSteps.path, request,
-                               &response, options);
+  const Status s =
+      CallAndWait(*channel_, give_back_, request, &response, options);
   if (absl::IsNotFound(s)) return std::optional<size_t>();
   HR_RETURN_IF_ERROR(s);
   if (response.begun() < 0 ||
       static_cast<size_t>(response.begun()) > fetches_.size()) {
-    return Internal("the master began ", response.begun(), " of ",
+    return Internal("the task began ", response.begun(), " of ",
                     fetches_.size(), " steps");
   }
   return std::optional<size_t>(static_cast<size_t>(response.begun()));

@@ -1,5 +1,5 @@
 // Steps of one call, by a master's methods.
-#include "distributed/task/steps_together.h"
+#include "distributed/master/steps_together.h"
 
 #include <thread>
 

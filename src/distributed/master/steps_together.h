@@ -1,4 +1,5 @@
-// Steps that a client has a master run one behind the other, by one call.
+// Steps that a client has a master run one behind the other, by one call; or
+// calls that it has an eager context run.
 #pragma once
 
 #include <chrono>
@@ -39,6 +40,14 @@ class StepsTogether {
   static StatusOr<std::unique_ptr<StepsTogether>> Start(
       std::shared_ptr<Channel> channel, const std::string& session,
       const std::vector<StepRequest>& steps, std::chrono::microseconds within);
+  // The same of steps that a request of other methods has, under `request`.
+  struct Methods {
+    const char* run;
+    const char* give_back;
+  };
+  static std::unique_ptr<StepsTogether> Start(
+      std::shared_ptr<Channel> channel, const Methods& methods, int64_t request,
+      Bytes message, std::vector<std::vector<std::string>> fetches);
   ~StepsTogether();
 
   // Waits for the end of all, `time` at most, as CheckStop allows: whether it
@@ -66,6 +75,7 @@ class StepsTogether {
 
   const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
   std::shared_ptr<Channel> channel_;
+  const char* give_back_ = nullptr;
   std::shared_ptr<ClientCall> call_;
   int64_t request_ = 0;
   std::vector<std::vector<std::string>> fetches_;  // of each step
