@@ -143,8 +143,12 @@ Status SparseAccumulator::Check(const Tensor& indices, const Tensor& values,
     return InvalidArgument("Expected ", indices.num_elements(),
                            " non-empty input values, got ", values.dim(0));
   }
-  const Shape& known = known_.known_rank() ? known_ : this->shape();
-  if (known.known_rank() && known.rank() != values.rank()) {
+  // The shape that was said may leave out the last dimensions, rows that are
+  // there may not.
+  const bool said = !known_.known_rank();
+  const Shape& known = said ? this->shape() : known_;
+  if (known.known_rank() && (said ? known.rank() > values.rank()
+                                  : known.rank() != values.rank())) {
     return InvalidArgument("Shape mismatch: expected values rank ",
                            known.rank(), ", got ", values.rank());
   }
@@ -208,7 +212,8 @@ Status SparseAccumulator::Add(int64_t local_step, const Tensor& indices,
         HR_RETURN_IF_ERROR(AddRows(indices, values));
         known_ = values.shape();
         known_.set_dim(0, shape.num_elements() > 0     ? shape.IntAt(0)
-                          : this->shape().known_rank() ? this->shape()[0]
+                          : this->shape().known_rank() && this->shape().rank() > 0
+                              ? this->shape()[0]
                                                        : Shape::kUnknown);
         return OkStatus();
       });
