@@ -207,8 +207,8 @@ class Writer {
       } else if (const std::optional<Edge> now = aliases_.Stale(*n, e)) {
         auto ref = map->find(*now);
         if (ref != map->end()) {
-          HR_ASSIGN_OR_RETURN(
-              v, ReadReference(ref->second, *now, e.node->name()));
+          HR_ASSIGN_OR_RETURN(v,
+                              ReadReference(ref->second, *now, e.node->name()));
         }
       }
       inputs.push_back(v);
