@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,8 @@ struct PullContext {
   bool inner = false;
   // Which files are read by iterators that start; of all: those of count 1.
   FileShard files;
+  // The numbers of shards that are left open (SHARD_HINT); none: refused.
+  std::optional<FileShard> hint;
   // Null: all elements of all sources.
   std::shared_ptr<SourceShares> shares;
   // Where iterators tell how long they take; null: nowhere.

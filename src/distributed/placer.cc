@@ -41,6 +41,7 @@ class Placer {
 
   StatusOr<Placed> Run() {
     for (const Node* n : nodes_) HR_RETURN_IF_ERROR(Name(n));
+    JoinOtherUsers();
     for (const Node* n : nodes_) HR_RETURN_IF_ERROR(Join(n));
     Placed placed;
     for (const Node* n : nodes_) {
@@ -107,11 +108,35 @@ class Placer {
     return OkStatus();
   }
 
+  // Whether input i is a resource or a reference to one, which stays where it
+  // is.
+  static bool Shares(const Node* n, int i) {
+    return n->op().input_types()[i] == DType::kResource ||
+           TakesReference(n->op(), i);
+  }
+
+  // What else of the graph uses the run's resources. A resource outlives runs,
+  // so where it lies must not depend on who runs: of all that use it, those
+  // that name a device say so in the order of the graph.
+  void JoinOtherUsers() {
+    for (int k = 0; k < graph_.num_nodes(); ++k) {
+      const Node* n = graph_.node(k);
+      for (int i = 0; i < n->num_inputs(); ++i) {
+        const Node* source = n->input(i).node;
+        if (source == nullptr || !Shares(n, i) || !groups_.contains(source)) {
+          continue;
+        }
+        // What does not run may contradict.
+        if (!groups_.contains(n) && !Name(n).ok()) continue;
+        Together(source, n).IgnoreError();
+      }
+    }
+  }
+
   Status Join(const Node* n) {
     for (int i = 0; i < n->num_inputs(); ++i) {
       const Edge& e = n->input(i);
-      const bool shared = n->op().input_types()[i] == DType::kResource ||
-                          TakesReference(n->op(), i);
+      const bool shared = Shares(n, i);
       // What is fed is not among the nodes.
       if (!shared || !groups_.contains(e.node)) continue;
       const Status s = Together(e.node, n);

@@ -197,9 +197,19 @@ class Writer {
         return Internal("node ", n->name(), " has an input without a value");
       }
       ValueId v = it->second;
-      if (IsRef(p_->values[v].dtype) &&
-          !TakesReference(n->op(), static_cast<int>(inputs.size()))) {
-        HR_ASSIGN_OR_RETURN(v, ReadReference(v, e, n->name()));
+      if (IsRef(p_->values[v].dtype)) {
+        if (!TakesReference(n->op(), static_cast<int>(inputs.size()))) {
+          aliases_.Read(*n, e);
+          HR_ASSIGN_OR_RETURN(v, ReadReference(v, e, n->name()));
+        } else if (HasSideEffect(n->def())) {
+          aliases_.Write(*n, e);
+        }
+      } else if (const std::optional<Edge> now = aliases_.Stale(*n, e)) {
+        auto ref = map->find(*now);
+        if (ref != map->end()) {
+          HR_ASSIGN_OR_RETURN(v,
+                              ReadReference(ref->second, *now, e.node->name()));
+        }
       }
       inputs.push_back(v);
     }
@@ -320,6 +330,7 @@ class Writer {
   WaitTracker::Body* body_ = &graph_body_;
   WaitSet behind_;      // of the node that is written
   int processor_ = -1;  // of the call that is written out
+  ReferenceAliases aliases_;
 };
 
 // True for a node that does nothing but wait for others.

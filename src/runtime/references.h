@@ -3,6 +3,10 @@
 // the value.
 #pragma once
 
+#include <optional>
+#include <vector>
+
+#include "base/hash_map.h"
 #include "graph/graph.h"
 #include "op/kernel.h"
 
@@ -17,5 +21,32 @@ bool TakesReference(const ResolvedOp& op, int i);
 
 // The op that reads what is behind a reference to tensors of that dtype.
 StatusOr<ResolvedOpPtr> ReaderOfReference(DType dtype);
+
+// Copies of variables behind references. In TensorFlow an Identity of a
+// reference is no copy but the variable's memory, and programs count on it: who
+// takes it behind an assignment, by edges, gets what was assigned. Called in
+// the order in which a program is written.
+class ReferenceAliases {
+ public:
+  // The node takes the value behind reference `e`.
+  void Read(const Node& n, const Edge& e);
+  // The node changes what is behind reference `e`.
+  void Write(const Node& n, const Edge& e);
+  // The reference behind which a later value is than that of copy `e`, for this
+  // node: it was assigned since, and the node comes behind that.
+  std::optional<Edge> Stale(const Node& n, const Edge& e);
+
+ private:
+  struct Copy {
+    Edge reference;
+    size_t writes;  // of the variable, at that time
+  };
+  bool ComesBehind(const Node& n, absl::Span<const Node* const> writers);
+
+  HashMap<const Node*, Copy> copies_;
+  // Of the node that made the variable.
+  HashMap<const Node*, std::vector<const Node*>> writers_;
+  int64_t looked_at_ = 0;  // nodes, in all searches
+};
 
 }  // namespace headrace

@@ -206,6 +206,7 @@ class ReplicaContext(ReplicaContextBase):
         op = reduce_op_of(reduce_op)
         if isinstance(op, str) or not isinstance(op, ReduceOp):
             raise ValueError(f"{reduce_op!r} is not a valid ReduceOp")
+        _check_options(options)
         flat = tf.nest.flatten(value)
         kept = [None if isinstance(x, tf.IndexedSlices) else x for x in flat]
         dense = [i for i, x in enumerate(kept) if x is not None]
@@ -248,6 +249,7 @@ class ReplicaContext(ReplicaContextBase):
         Raises:
           NotImplementedError: for IndexedSlices.
         """
+        _check_options(options)
         flat = tf.nest.flatten(value)
         if any(isinstance(x, tf.IndexedSlices) for x in flat):
             raise NotImplementedError("all_gather does not support IndexedSlices")
@@ -277,6 +279,11 @@ class ReplicaContext(ReplicaContextBase):
             return [gather(value, axis, options) for value in given]
 
         return self.merge_call(merge, args=tuple(flat))
+
+
+def _check_options(options):
+    if options is not None:
+        options.bytes_per_pack  # noqa: B018  (AttributeError for what are no options)
 
 
 def _own_part(total, size, context, axis):

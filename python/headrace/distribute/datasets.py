@@ -14,7 +14,7 @@ from headrace.distribute.together import Together, no_rows, of_any_rows
 from headrace.data import autograph_loops
 from headrace.data.dataset import Dataset, made_of
 from headrace.data.iterator import OwnedIterator
-from headrace.data.optional import OptionalImpl
+from headrace.data.optional import OptionalImpl, OptionalSpec
 from headrace.elements import nest
 from headrace.framework import type_spec
 
@@ -66,15 +66,28 @@ class _OfReplicas:
 class _OptionalOfReplicas(OptionalImpl):
     """An Optional of the tuple of replicas' elements, as one element of theirs."""
 
-    def __init__(self, inner):
-        super().__init__(inner._variant_tensor, inner.element_spec)
-
     @property
     def element_spec(self):
         return _spec_of(self._element_spec)
 
+    _type_spec = property(lambda self: _OptionalOfReplicasSpec(self._element_spec))
+
     def get_value(self, name=None):
         return _per_replica(super().get_value(name))
+
+
+class _OptionalOfReplicasSpec(OptionalSpec):
+    """What such an optional is like, in loops and branches; its element_spec is that of the
+    tuple."""
+
+    value_type = _OptionalOfReplicas
+
+    def _wrap(self, tensor):
+        return _OptionalOfReplicas(tensor, self._element_spec)
+
+    @classmethod
+    def from_value(cls, value):
+        return cls(value._element_spec)
 
 
 class DistributedDataset(_OfReplicas, DistributedDatasetInterface):
@@ -136,7 +149,8 @@ class DistributedIterator(_OfReplicas, DistributedIteratorInterface):
 
     def get_next_as_optional(self):
         """The next element as a tf.experimental.Optional, empty at the end."""
-        return _OptionalOfReplicas(self._inner.get_next_as_optional())
+        inner = self._inner.get_next_as_optional()
+        return _OptionalOfReplicas(inner._variant_tensor, inner.element_spec)
 
     @property
     def initializer(self):
@@ -236,6 +250,8 @@ def divided(strategy, dataset, options):
     if count == 1:
         return DistributedDataset(strategy, dataset.map(lambda *e: (_one(e),)))
     policy = dataset.options().experimental_distribute.auto_shard_policy
+    if policy == _POLICY.HINT:
+        dataset = _part(dataset, policy, *extended._shards)
     files = _own_files(dataset, policy, *extended._shards)
     if files is not None or policy in _WHOLE:
         dataset = dataset if files is None else files
@@ -259,15 +275,24 @@ def _own_files(dataset, policy, workers, index):
     elements."""
     if workers == 1 or policy not in (_POLICY.AUTO, _POLICY.FILE):
         return None
-    by_files = {"auto_shard_policy": int(_POLICY.FILE)}
     try:
-        return made_of(
-            "AutoShardDataset", dataset, num_workers=workers, index=index, **by_files
-        )
+        return _part(dataset, _POLICY.FILE, workers, index)
     except errors.OpError:
         if policy == _POLICY.FILE:
             raise
         return None  # not of files
+
+
+def _part(dataset, policy, workers, index):
+    """What one of several workers has of a dataset."""
+    number = int(policy.value)
+    return made_of(
+        "AutoShardDataset",
+        dataset,
+        num_workers=workers,
+        index=index,
+        auto_shard_policy=number,
+    )
 
 
 def _own(shares, workers, index):
@@ -339,7 +364,11 @@ def _slice(value, first, last):
     if isinstance(value, tf.SparseTensor):
         start = tf.concat([[first], tf.zeros_like(value.dense_shape[1:])], 0)
         size = tf.concat([[last - first], value.dense_shape[1:]], 0)
-        return tf.sparse.slice(value, start, size)
+        rows = tf.sparse.slice(value, start, size)
+        rows.set_shape(
+            value.shape if value.shape.rank is None else [None, *value.shape[1:]]
+        )
+        return rows
     return value[first:last]
 
 

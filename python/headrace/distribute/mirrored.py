@@ -6,7 +6,6 @@ from headrace.context.properties import read_only
 from headrace.distribute import strategy
 from headrace.distribute.options import ValueContext
 from headrace.distribute.variables import MirroredVariable
-from headrace.framework.variables import VariableSynchronization
 
 
 class OneDeviceExtended(strategy.StrategyExtended):
@@ -59,9 +58,20 @@ class MirroredExtended(strategy.StrategyExtended):
         return self._mirrored(next_creator, kwargs)
 
 
+_NO_AGGREGATION = (
+    "You must specify an aggregation method to update a AggregatingVariable in Replica "
+    "Context. You can do so by passing an explicit value for argument `aggregation` to "
+    "tf.Variable(..), e.g. `tf.Variable(..., aggregation=tf.VariableAggregation.SUM)`: "
+    "the values of replicas become one value of the variable that they share. Else update "
+    "it in a merge_call() of tf.distribute.get_replica_context()."
+)
+
+
 class CentralStorageVariable(MirroredVariable):
     """A variable on one device, which all replicas read; writes in replicas go by its
     aggregation."""
+
+    _is_shared = True  # replicas that are given it get it itself
 
     synchronization = read_only(
         "_primary.synchronization", "The VariableSynchronization it was made with."
@@ -71,6 +81,12 @@ class CentralStorageVariable(MirroredVariable):
         mode = strategies.mode()
         inside = mode is not None and mode.strategy is self._distribute_strategy
         return 0 if inside and mode.copy is not None else None
+
+    def _write_in_replica(self, copy, method, value, kwargs):
+        if self._aggregation == tf.VariableAggregation.NONE:
+            # Each replica would write the one variable again.
+            raise ValueError(_NO_AGGREGATION)
+        return super()._write_in_replica(copy, method, value, kwargs)
 
 
 class CentralStorageExtended(strategy.StrategyExtended):
@@ -86,8 +102,6 @@ class CentralStorageExtended(strategy.StrategyExtended):
 
     def _create_variable(self, next_creator, **kwargs):
         kwargs = self._checked(kwargs)
-        if kwargs["synchronization"] == VariableSynchronization.ON_READ:
-            return self._mirrored(next_creator, kwargs)
         mode = strategies.Mode(self._container_strategy(), None, 0)
         with strategies.entering(mode), self._place():
             copy = next_creator(**kwargs)

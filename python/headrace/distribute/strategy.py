@@ -332,6 +332,12 @@ class StrategyExtended:
     def _mirrored(self, next_creator, kwargs):
         """A variable of a copy on each device."""
         kwargs = self._checked(kwargs)
+        if kwargs["synchronization"] == _SYNC.NONE:
+            raise ValueError(
+                "`NONE` variable synchronization mode is not supported with "
+                "tf.distribute strategy. Please change the `synchronization` for "
+                f"variable: {kwargs.get('name')}"
+            )
         copies = []
         for i, device in enumerate(self._devices):
             given = dict(kwargs)
@@ -353,12 +359,6 @@ class StrategyExtended:
     def _checked(self, kwargs):
         name = kwargs.get("name")
         sync = mode_of(_SYNC, kwargs.get("synchronization"), "synchronization", name)
-        if sync == _SYNC.NONE:
-            raise ValueError(
-                "`NONE` variable synchronization mode is not supported with "
-                f"{self._container_strategy().__class__.__name__} distribution strategy. "
-                f"Please change the `synchronization` for variable: {kwargs.get('name')}"
-            )
         kind, given = tf.VariableAggregation, kwargs.get("aggregation")
         aggregation = mode_of(kind, given, "aggregation", name)
         return {**kwargs, "synchronization": sync, "aggregation": aggregation}
@@ -475,13 +475,20 @@ class StrategyExtended:
     def _local_sums(self, value, axis):
         """(sum over a dimension, its size) of this worker's replicas together."""
         given = [tf.convert_to_tensor(v) for v in values.values_of(value)]
-        if any(v.shape.rank == 0 for v in given):
-            raise ValueError(
-                f"Invalid reduction dimension {axis} for input with 0 dimensions."
-            )
+        axes = axis if isinstance(axis, (list, tuple)) else [axis]
+        for rank in {v.shape.rank for v in given} - {None}:
+            if bad := [a for a in axes if not -rank <= a < rank]:
+                raise ValueError(
+                    f"Invalid reduction dimension {bad[0]} for input with {rank} "
+                    "dimensions."
+                )
         sums = [tf.reduce_sum(v, axis=axis) for v in given]
         counts = [
-            tf.reduce_prod(tf.gather(tf.shape(v, out_type=tf.int64), axis))
+            tf.reduce_prod(
+                tf.gather(
+                    tf.shape(v, out_type=tf.int64), [a % tf.rank(v) for a in axes]
+                )
+            )
             for v in given
         ]
         total = tf.add_n(sums) if len(sums) > 1 else sums[0]

@@ -143,7 +143,9 @@ def select(replica, structure):
     """The structure that a replica has of one of distributed values."""
 
     def one(x):
-        return x.values[replica] if is_distributed(x) else x
+        if not is_distributed(x) or getattr(x, "_is_shared", False):
+            return x
+        return x.values[replica]
 
     return map_leaves(one, structure)
 

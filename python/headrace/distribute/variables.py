@@ -24,6 +24,9 @@ _SCATTER_OF_ROWS = (
 )
 
 
+_ON_READ = "Variables with `synchronization=ON_READ` doesn't support `{op}`"
+
+
 class DistributedVariable(ResourceVariable, kinds.DistributedValues):
     """A variable of copies, one for each replica; what is asked of it is asked of the copy
     that is meant here, of the first where none is.
@@ -214,6 +217,20 @@ class DistributedVariable(ResourceVariable, kinds.DistributedValues):
     def _assign_sub(self, value):
         self._written("assign_sub", value, dict(read_value=False))
 
+    def _assign_part(self, key, value, name=None):
+        """Sets self[key]: of the copy that is meant here, else of all."""
+        for copy in self._meant():
+            copy._assign_part(key, value, name)
+        return self._changed()
+
+    def _meant(self):
+        """The copy that is meant here, else all."""
+        return self._copies if self._which() is None else [self._get()]
+
+    def _changed(self):
+        """What methods give that changed it: itself, in graphs its value."""
+        return self if _headrace.is_eager() else self._read()
+
     def load(self, value, session=None):
         """Sets the value of all copies, of graphs' variables by a session."""
         for copy in self._copies:
@@ -306,8 +323,10 @@ class MirroredVariable(DistributedVariable, kinds.Mirrored):
             ]
 
         # The values are read once all copies are written.
-        # A number or array that all replicas give is no value of each, and has no sum.
-        if isinstance(value, bool) or not isinstance(value, (int, float, np.ndarray)):
+        # A number, array or list that all replicas give is no value of each, and has no
+        # sum.
+        plain = (int, float, np.ndarray, list, tuple)
+        if isinstance(value, bool) or not isinstance(value, plain):
             value = _tensor_of(value, self.dtype)
         done = replica.merge_call(write, args=(value,))
         if stack.plain_graph() is not None:
@@ -318,26 +337,17 @@ class MirroredVariable(DistributedVariable, kinds.Mirrored):
     def _scatter(self, op, sparse_delta, name):
         self._check_slices(sparse_delta)
         method = "scatter_" + op.removeprefix("ResourceScatter").lower()
-        which = self._which()
-        in_replica = strategies.replica() is not None and which is not None
-        if (
-            in_replica
-            and self._aggregation in (_SUM, _MEAN)
-            and method
-            not in (
-                "scatter_add",
-                "scatter_sub",
-            )
-        ):
+        sums = self._aggregation in (_SUM, _MEAN)
+        if sums and method not in ("scatter_add", "scatter_sub"):
             raise NotImplementedError(
                 _SCATTER_OF_ROWS.format(op=method, aggregation=self._aggregation)
             )
         return self._written(method, sparse_delta, {"name": name})
 
     def _scatter_nd(self, op, indices, updates, name):
-        for copy in [self._get()] if self._which() is not None else self._copies:
+        for copy in self._meant():
             copy._scatter_nd(op, indices, updates, name)
-        return self._assigned(True)
+        return self._changed()
 
 
 def _tensor_of(value, dtype):
@@ -352,6 +362,10 @@ def _reduced(strategy, variable, value):
     if aggregation == _FIRST:
         return values.values_of(value)[0]
     op = ReduceOp.from_variable_aggregation(aggregation)
+    if isinstance(value, (list, tuple)):
+        if any(map(values.is_distributed, tf.nest.flatten(value))):
+            count = len(strategy.extended._devices)
+            value = values.PerReplica([values.select(i, value) for i in range(count)])
     if values.is_distributed(value):
         parts = values.values_of(value)
         value = values.PerReplica([_tensor_of(v, variable.dtype) for v in parts])
@@ -434,14 +448,16 @@ class SyncOnReadVariable(DistributedVariable):
 
     def _scatter(self, op, sparse_delta, name):
         method = "scatter_" + op.removeprefix("ResourceScatter").lower()
-        raise NotImplementedError(
-            f"{method} of a variable that is synchronized on reading"
-        )
+        raise NotImplementedError(_ON_READ.format(op=method))
 
     def _scatter_nd(self, op, indices, updates, name):
-        raise NotImplementedError(
-            "scatter_nd of a variable that is synchronized on reading"
-        )
+        raise NotImplementedError(_ON_READ.format(op="scatter_nd"))
+
+    def _assign_part(self, key, value, name=None):
+        if self._which() is None and self._aggregation != _FIRST:
+            # A part of what the copies are together is nobody's.
+            raise NotImplementedError(_ON_READ.format(op="assigning slices"))
+        return super()._assign_part(key, value, name)
 
 
 def _divided(total, count):

@@ -2,6 +2,7 @@
 
 import headrace as tf
 import pytest
+from headrace.distribute.datasets import _part
 
 Dataset = tf.data.Dataset
 Policy = tf.data.experimental.AutoShardPolicy
@@ -202,3 +203,47 @@ def test_inputs_of_each_replica_that_cannot_be(strategy, options, error, text):
         strategy.distribute_datasets_from_function(
             lambda context: tf.data.Dataset.range(8).batch(2), options
         )
+
+
+def test_shards_that_are_left_open_are_filled_by_the_policy(strategy):
+    hint = tf.data.experimental.SHARD_HINT
+    options = tf.data.Options()
+    dataset = Dataset.range(8).shard(hint, hint).batch(4)
+    with pytest.raises(tf.errors.FailedPreconditionError, match="SHARD_HINT"):
+        elements(strategy.experimental_distribute_dataset(dataset))
+    options.experimental_distribute.auto_shard_policy = Policy.HINT
+    distributed = strategy.experimental_distribute_dataset(
+        dataset.with_options(options)
+    )
+    assert elements(distributed) == [([0, 1], [2, 3]), ([4, 5], [6, 7])]
+    # The second of two workers, as strategies of several ask for it.
+    for tail, found in (
+        (lambda d: d, [1, 3, 5, 7]),
+        (lambda d: d.map(lambda x: x * 2).skip(1), [6, 10, 14]),
+        (lambda d: Dataset.range(1).flat_map(lambda _: d), [1, 3, 5, 7]),
+    ):
+        part = _part(tail(Dataset.range(8).shard(hint, hint)), Policy.HINT, 2, 1)
+        assert list(part.as_numpy_iterator()) == found
+
+
+def test_optionals_go_through_loops(strategy):
+    distributed = strategy.experimental_distribute_dataset(Dataset.range(13).batch(5))
+
+    @tf.function
+    def total(iterator):
+        found = tf.constant(0, tf.int64)
+        optional = iterator.get_next_as_optional()
+        while optional.has_value():
+            sums = strategy.run(tf.reduce_sum, args=(optional.get_value(),))
+            found += strategy.reduce("SUM", sums, axis=None)
+            optional = iterator.get_next_as_optional()
+        return found
+
+    assert total(iter(distributed)) == 78
+
+
+def test_shares_of_sparse_batches_keep_their_width(strategy):
+    rows = tf.sparse.from_dense([[1, 0], [0, 2], [3, 0]])
+    dataset = Dataset.from_tensor_slices(rows).batch(2)
+    spec = strategy.experimental_distribute_dataset(dataset).element_spec
+    assert [s.shape.as_list() for s in spec._value_specs] == [[None, 2]] * 2

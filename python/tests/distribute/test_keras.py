@@ -320,3 +320,61 @@ def test_a_replica_without_rows(rows, batch):
     if rows == 4:  # a row a replica has no variance: halved by each batch with rows
         variance = made.layers[1].moving_variance.numpy()
         np.testing.assert_allclose(variance, (1 / 16 + 1 / 4 + 1 / 4) / 3, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["mirrored", "one", "central"])
+@pytest.mark.parametrize("optimizers", [keras.optimizers, keras.optimizers.legacy])
+@pytest.mark.parametrize("eager", [False, True])
+def test_scales_of_losses_that_move(name, optimizers, eager):
+    """All replicas leave a step out whose gradients are not finite in one of them."""
+    strategy = strategies()[name]
+    rows = X.copy()
+    rows[9, 1] = 1e30  # in the second replica's part of the second batch
+    with strategy.scope():
+        made = keras.Sequential([keras.layers.Dense(1, input_shape=(3,))])
+        scaled = keras.mixed_precision.LossScaleOptimizer(
+            optimizers.SGD(0.0), initial_scale=64.0, dynamic_growth_steps=2
+        )
+        made.compile(scaled, "mse", run_eagerly=eager)
+    before = made.get_weights()
+    made.fit(rows[:16], Y[:16], batch_size=4, shuffle=False, verbose=0)
+    assert scaled.loss_scale == 64.0  # 64, 32, 32, 64
+    assert scaled.iterations == 4
+    np.testing.assert_array_equal(made.get_weights()[0], before[0])
+
+
+def test_a_replica_s_bad_gradient_stops_all():
+    strategy = strategies()["mirrored"]
+    with strategy.scope():
+        v = tf.Variable(1.0)
+        scaled = keras.mixed_precision.LossScaleOptimizer(
+            keras.optimizers.SGD(0.5), initial_scale=8.0
+        )
+
+    @tf.function
+    def step(good, sums):
+        def replica():
+            number = distribute.get_replica_context().replica_id_in_sync_group
+            gradient = tf.where(good | tf.equal(number, 0), 1.0, np.nan)
+            (own,) = scaled.get_unscaled_gradients([gradient * 8.0])
+            scaled.apply_gradients([(own, v)], skip_gradients_aggregation=not sums)
+
+        strategy.run(replica)
+
+    for good, sums, value, scale in (
+        (True, True, 0.0, 8.0),
+        (False, True, 0.0, 4.0),
+        (False, False, 0.0, 2.0),
+        (True, True, -4.0, 2.0),  # 8 / 2 each
+    ):
+        step(good, sums)
+        assert [c.numpy() for c in v.values] == [value] * 2
+        assert scaled.loss_scale == scale
+    assert scaled.iterations == 4
+
+
+def test_moving_averages_of_central_storage_are_one():
+    strategy = strategies()["central"]
+    made, _ = trained(strategy, momentum, batch_norm=True)
+    want = made(X, training=False).numpy()
+    np.testing.assert_allclose(made.predict(X, verbose=0), want, rtol=1e-5, atol=1e-5)

@@ -2,6 +2,7 @@
 of all copies, sums of tensors that all replicas share. Expected: TensorFlow 2.21."""
 
 import headrace as tf
+import numpy as np
 import pytest
 
 Synchronization = tf.VariableSynchronization
@@ -117,10 +118,80 @@ def test_an_update_runs_for_all_replicas_together():
             seen.append(
                 (
                     distribute.in_cross_replica_context(),
-                    distribute.get_replica_context(),
+                    tf.distribute.get_replica_context(),
                 )
             )
             return copy.assign_add(x)
 
         strategy.extended.update(v, update, args=(1.0,))
     assert seen == [(True, None)] * 2
+
+
+def test_a_central_variable_is_one_for_all_replicas():
+    strategy = tf.distribute.experimental.CentralStorageStrategy(["CPU:0", "CPU:1"])
+    on_read = tf.VariableSynchronization.ON_READ
+    with strategy.scope():
+        plain = tf.Variable([1.0, 2.0])
+        mean = tf.Variable(
+            [1.0, 2.0],
+            synchronization=on_read,
+            aggregation=tf.VariableAggregation.MEAN,
+        )
+
+    def add(variable):
+        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+        variable.assign_add([2.0, 2.0] * tf.cast(replica + 1, tf.float32))
+        return variable + 0.0
+
+    with pytest.raises(ValueError, match="You must specify an aggregation method"):
+        strategy.run(add, args=(plain,))  # each replica would add again
+    np.testing.assert_array_equal(plain.numpy(), [1.0, 2.0])
+    for value in strategy.run(add, args=(mean,)).values:
+        np.testing.assert_array_equal(value, [4.0, 5.0])
+    assert len(strategy.experimental_local_results(mean)) == 1
+
+
+@pytest.mark.parametrize("aggregation", ["NONE", "SUM"])
+def test_slices_of_all_copies_are_assigned(strategy, aggregation):
+    with strategy.scope():
+        v = tf.Variable(
+            [1.0, 2.0, 3.0], aggregation=tf.VariableAggregation[aggregation]
+        )
+    v[1:].assign([7.0, 8.0])
+    v.scatter_nd_update([[0]], [5.0])
+    for copy in v.values:
+        np.testing.assert_array_equal(copy.numpy(), [5.0, 7.0, 8.0])
+    if aggregation == "SUM":
+        with pytest.raises(NotImplementedError, match="scatter_update is only"):
+            v.scatter_update(tf.IndexedSlices([1.0], [0]))
+
+
+def test_a_list_that_all_replicas_give_has_no_sum(strategy):
+    with strategy.scope():
+        v = tf.Variable([1.0, 2.0], aggregation=tf.VariableAggregation.SUM)
+    text = "A non-DistributedValues value .* cannot be reduced"
+    with pytest.raises(ValueError, match=text):
+        strategy.run(lambda: v.assign([3.0, 4.0]))
+
+    def of_each():
+        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+        v.assign([tf.cast(replica, tf.float32), 1.0])
+
+    strategy.run(of_each)
+    np.testing.assert_array_equal(v.numpy(), [1.0, 2.0])
+
+
+def test_what_is_summed_along_the_last_dimension(strategy):
+    given = strategy.run(lambda: tf.constant([[1.0, 2.0], [3.0, 4.0]]))
+    np.testing.assert_array_equal(strategy.reduce("SUM", given, axis=-1), [6.0, 14.0])
+    np.testing.assert_array_equal(strategy.reduce("MEAN", given, axis=-2), [2.0, 3.0])
+    with pytest.raises(ValueError, match="Invalid reduction dimension 2 for input"):
+        strategy.reduce("SUM", given, axis=2)
+
+
+def test_options_of_sums_are_options(strategy):
+    def total():
+        return tf.distribute.get_replica_context().all_reduce("SUM", tf.ones([]), 3)
+
+    with pytest.raises(AttributeError, match="bytes_per_pack"):
+        strategy.run(total)

@@ -131,11 +131,10 @@ class ShardDataset : public InputDataset {
         index_(index),
         require_non_empty_(require_non_empty) {}
   StatusOr<ElementReaderPtr> Reader(PullContext& c) const override {
-    HR_RETURN_IF_ERROR(CheckFilled());
+    HR_ASSIGN_OR_RETURN(const FileShard shard, Numbers(c));
     HR_ASSIGN_OR_RETURN(ElementReaderPtr from, input().Reader(c));
-    return ReadAt(std::move(from), [n = shards_, first = index_](int64_t i) {
-      return first + i * n;
-    });
+    return ReadAt(std::move(from),
+                  [shard](int64_t i) { return shard.index + i * shard.count; });
   }
   StringView kind() const override { return "Shard"; }
   int64_t Count() const override {
@@ -155,7 +154,7 @@ class ShardDataset : public InputDataset {
    public:
     using InputIterator::InputIterator;
     Status Start(PullContext& c) override {
-      HR_RETURN_IF_ERROR(dataset().CheckFilled());
+      HR_ASSIGN_OR_RETURN(shard_, dataset().Numbers(c));
       return InputIterator::Start(c);
     }
     Status Next(PullContext& c, Element* out, bool* end) override {
@@ -163,10 +162,9 @@ class ShardDataset : public InputDataset {
         *end = true;
         return OkStatus();
       }
-      const int64_t shards = dataset().shards_;
+      const int64_t shards = shard_.count;
       // How many elements of other shards lie before the next of this one.
-      const int64_t pass =
-          (dataset().index_ - next_ % shards + shards) % shards;
+      const int64_t pass = (shard_.index - next_ % shards + shards) % shards;
       int64_t skipped = 0;
       HR_RETURN_IF_ERROR(input_->Skip(c, pass, &skipped));
       next_ += skipped;
@@ -192,6 +190,7 @@ class ShardDataset : public InputDataset {
       return OkStatus();
     }
     Status Restore(PullContext& c, const StateReader& r) override {
+      HR_ASSIGN_OR_RETURN(shard_, dataset().Numbers(c));
       HR_RETURN_IF_ERROR(InputIterator::Restore(c, r));
       if (!input_) return OkStatus();
       HR_ASSIGN_OR_RETURN(next_, r.GetCount(prefix(), "next_index"));
@@ -199,6 +198,7 @@ class ShardDataset : public InputDataset {
     }
 
    private:
+    FileShard shard_;
     int64_t next_ = 0;
   };
   IteratorPtr NewIterator(std::string prefix) const override {
@@ -206,11 +206,13 @@ class ShardDataset : public InputDataset {
   }
 
  private:
-  Status CheckFilled() const {
-    if (shards_ != kShardHint) return OkStatus();
+  StatusOr<FileShard> Numbers(const PullContext& c) const {
+    if (shards_ != kShardHint) return FileShard{shards_, index_};
+    if (c.hint) return *c.hint;
     return FailedPrecondition(
         "a shard whose numbers are left open (SHARD_HINT) is one of workers of "
-        "the data service, under ShardingPolicy.HINT");
+        "the data service, under ShardingPolicy.HINT, or of a strategy's "
+        "distributed dataset, under AutoShardPolicy.HINT");
   }
 
   const int64_t shards_, index_;  // kShardHint both: left open

@@ -128,15 +128,28 @@ StatusOr<PartitionRequest> Named(const Graph& graph,
 
 // In a cluster of a session's own a task may have another name: that of the
 // address at which the client found it.
-void NameTaskAt(StringView target, tensorflow::ServerDef* def) {
-  if (!absl::ConsumePrefix(&target, "grpc://")) return;
+// InvalidArgument where it has none, or the one that it began with.
+Status NameTaskAt(StringView target, tensorflow::ServerDef* def) {
+  if (!absl::ConsumePrefix(&target, "grpc://")) return OkStatus();
   for (const auto& job : def->cluster().job()) {
     for (const auto& [index, address] : job.tasks()) {
       if (address != target) continue;
+      if (job.name() == def->job_name() && index == def->task_index()) {
+        return InvalidArgument(
+            "The ClusterSpec names the job and task index to be the same names "
+            "that were provided when the server booted. This is currently not "
+            "allowed. Job: ",
+            job.name(), ", task index: ", index);
+      }
       def->set_job_name(job.name());
       def->set_task_index(index);
+      return OkStatus();
     }
   }
+  return InvalidArgument(
+      "The master (current machine) is not included in the provided "
+      "cluster_def: none of its tasks is at ",
+      target);
 }
 
 }  // namespace
@@ -166,7 +179,7 @@ StatusOr<std::shared_ptr<MasterSession>> MasterSession::Make(
   if (request.config().cluster_def().job_size() > 0) {
     tensorflow::ServerDef def = made->cluster_->def();
     *def.mutable_cluster() = request.config().cluster_def();
-    NameTaskAt(request.target(), &def);
+    HR_RETURN_IF_ERROR(NameTaskAt(request.target(), &def));
     HR_ASSIGN_OR_RETURN(made->cluster_, made->cluster_->With(def));
   }
   made->worker_ = std::move(worker);
@@ -212,7 +225,9 @@ Status MasterSession::MakeWorkerSessions(Clock::time_point deadline) {
     *request.mutable_server_def() = cluster_->def();
     request.mutable_server_def()->set_job_name(*task.name.job);
     request.mutable_server_def()->set_task_index(*task.name.task);
-    request.set_isolate_session_state(config_.isolate_session_state());
+    // Tasks that others may name otherwise have state of the session's own.
+    request.set_isolate_session_state(config_.isolate_session_state() ||
+                                      config_.cluster_def().job_size() > 0);
     request.set_master_task(worker_->task().ToString());
     request.set_master_incarnation(
         static_cast<int64_t>(worker_->incarnation()));

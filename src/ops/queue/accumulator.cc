@@ -143,8 +143,12 @@ Status SparseAccumulator::Check(const Tensor& indices, const Tensor& values,
     return InvalidArgument("Expected ", indices.num_elements(),
                            " non-empty input values, got ", values.dim(0));
   }
-  const Shape& known = known_.known_rank() ? known_ : this->shape();
-  if (known.known_rank() && known.rank() != values.rank()) {
+  // The shape that was said may leave out the last dimensions, rows that are
+  // there may not.
+  const bool said = !known_.known_rank();
+  const Shape& known = said ? this->shape() : known_;
+  if (known.known_rank() &&
+      (said ? known.rank() > values.rank() : known.rank() != values.rank())) {
     return InvalidArgument("Shape mismatch: expected values rank ",
                            known.rank(), ", got ", values.rank());
   }
@@ -198,20 +202,22 @@ Status SparseAccumulator::AddRows(const Tensor& indices, const Tensor& values) {
 
 Status SparseAccumulator::Add(int64_t local_step, const Tensor& indices,
                               const Tensor& values, const Tensor& shape) {
-  return Apply(
-      local_step, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> Status {
-        if (counted() == 0) {
-          rows_.clear();
-          known_ = Shape::UnknownRank();
-        }
-        HR_RETURN_IF_ERROR(Check(indices, values, shape));
-        HR_RETURN_IF_ERROR(AddRows(indices, values));
-        known_ = values.shape();
-        known_.set_dim(0, shape.num_elements() > 0     ? shape.IntAt(0)
-                          : this->shape().known_rank() ? this->shape()[0]
-                                                       : Shape::kUnknown);
-        return OkStatus();
-      });
+  return Apply(local_step,
+               [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> Status {
+                 if (counted() == 0) {
+                   rows_.clear();
+                   known_ = Shape::UnknownRank();
+                 }
+                 HR_RETURN_IF_ERROR(Check(indices, values, shape));
+                 HR_RETURN_IF_ERROR(AddRows(indices, values));
+                 known_ = values.shape();
+                 known_.set_dim(
+                     0, shape.num_elements() > 0 ? shape.IntAt(0)
+                        : this->shape().known_rank() && this->shape().rank() > 0
+                            ? this->shape()[0]
+                            : Shape::kUnknown);
+                 return OkStatus();
+               });
 }
 
 StatusOr<SparseAccumulator::Rows> SparseAccumulator::Take(int64_t required) {

@@ -180,8 +180,7 @@ const OpRegistrar up_to = DequeueOp<Take::kUpTo>("QueueDequeueUpToV2");
 
 Status Close(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(auto queue, QueueOf(c));
-  queue->Close(c.op().bool_attr("cancel_pending_enqueues"));
-  return OkStatus();
+  return queue->Close(c.op().bool_attr("cancel_pending_enqueues"));
 }
 
 HR_OP(QueueCloseV2)

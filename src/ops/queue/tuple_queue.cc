@@ -265,11 +265,15 @@ void TupleQueue::Flush() {
   has_changed_ |= any;
 }
 
-void TupleQueue::Close(bool cancel_pending) {
+Status TupleQueue::Close(bool cancel_pending) {
   const Change change(*this);
+  if (closed_ && !cancel_pending) {
+    return Cancelled("Queue '", name_, "' is already closed.");
+  }
   closed_ = true;
   cancelled_ |= cancel_pending;
   has_changed_ = true;
+  return OkStatus();
 }
 
 bool TupleQueue::closed() const {

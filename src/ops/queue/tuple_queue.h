@@ -49,8 +49,9 @@ class TupleQueue : public Resource,
   // The call of Enqueue or Dequeue which left that place: WouldWait as before.
   Status GoOnEnqueuing(WaitingPlace& place);
   StatusOr<std::vector<Tuple>> GoOnDequeuing(WaitingPlace& place);
-  // Enqueuing ends; those that wait for room go on unless `cancel_pending`.
-  void Close(bool cancel_pending);
+  // Enqueuing ends; those that wait for room go on unless `cancel_pending`,
+  // without which a closed queue is Cancelled.
+  Status Close(bool cancel_pending);
   bool closed() const;
   int64_t size() const;
 

@@ -176,7 +176,7 @@ TEST(TupleQueue, AClosedQueueLetsWhoWaitsForRoomGoOn) {
   const auto queue = MakeQueue(2);
   Call put([&] { return queue->Enqueue(Numbers(0, 4)); });
   put.LetWait();
-  queue->Close(/*cancel_pending=*/false);
+  ASSERT_TRUE(queue->Close(/*cancel_pending=*/false).ok());
   EXPECT_TRUE(absl::IsCancelled(queue->Enqueue(Numbers(9, 10))));
   Values all;
   ASSERT_TRUE(Taking(queue.get(), 4, &all)().ok());
@@ -190,7 +190,7 @@ TEST(TupleQueue, ACloseThatCancelsEndsWhoWaitsForRoom) {
   const auto queue = MakeQueue(2);
   Call put([&] { return queue->Enqueue(Numbers(0, 4)); });
   put.LetWait();
-  queue->Close(/*cancel_pending=*/true);
+  ASSERT_TRUE(queue->Close(/*cancel_pending=*/true).ok());
   EXPECT_TRUE(absl::IsCancelled(put.Join()));
   Values all;
   const Status few = Taking(queue.get(), 3, &all)();
@@ -212,7 +212,7 @@ TEST(TupleQueue, ACloseEndsWhoWaitsForElementsInTheirTurn) {
   second.LetWait();
   Call third(Taking(queue.get(), 4, &c, /*up_to=*/true));
   third.LetWait();
-  queue->Close(/*cancel_pending=*/false);
+  ASSERT_TRUE(queue->Close(/*cancel_pending=*/false).ok());
   EXPECT_TRUE(absl::IsOutOfRange(first.Join()));
   ASSERT_TRUE(second.Join().ok() && third.Join().ok());
   EXPECT_EQ(b, (Values{0, 1}));
@@ -226,7 +226,7 @@ TEST(TupleQueue, AShufflingQueueKeepsSomeUntilItIsClosed) {
   Call take(Taking(queue.get(), 5, &all));
   take.LetWait();
   EXPECT_EQ(queue->size(), 3);
-  queue->Close(/*cancel_pending=*/false);
+  ASSERT_TRUE(queue->Close(/*cancel_pending=*/false).ok());
   ASSERT_TRUE(take.Join().ok());
   std::sort(all.begin(), all.end());
   EXPECT_EQ(all, (Values{0, 1, 2, 3, 4}));

@@ -155,7 +155,7 @@ TEST(WaitingPlaces, ClosingTellsThem) {
     Numbers got;
     Awaiting full(Puts(queue, {1, 2}));
     EXPECT_FALSE(full.Try());
-    queue->Close(cancels);
+    ASSERT_TRUE(queue->Close(cancels).ok());
     EXPECT_EQ(full.told(), cancels ? 1 : 0);
     EXPECT_EQ(full.Try(), cancels);
     EXPECT_EQ(absl::IsCancelled(full.status()), cancels);
@@ -175,7 +175,7 @@ TEST(WaitingPlaces, ClosingTellsThem) {
       c(Takes(queue, 1, &got));
   for (Awaiting* x : {&a, &b, &c}) EXPECT_FALSE(x->Try());
   EXPECT_EQ(Puts(queue, {1})(), OkStatus());
-  queue->Close(false);
+  ASSERT_TRUE(queue->Close(false).ok());
   EXPECT_EQ(a.told(), 1);
   EXPECT_TRUE(a.Try());
   EXPECT_TRUE(absl::IsOutOfRange(a.status())) << a.status();

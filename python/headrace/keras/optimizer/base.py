@@ -362,10 +362,17 @@ class BaseOptimizer(AutoTrackable):
             return self._apply_here(gradients, variables, name)
         if mode.replica is None:
             raise RuntimeError(_NOT_IN_SCOPE)
-        if _aggregates(kwargs):
+        if aggregates(kwargs):
             gradients = sum_of_replicas(gradients)
         given = (gradients, variables, name)
         return mode.replica.merge_call(self._apply_to_copies, args=given)
+
+    def _combined(self, pairs, sums):
+        """The pairs with what is applied of replicas' gradients: their sums, if asked."""
+        if not sums:
+            return pairs
+        gradients = sum_of_replicas([g for g, _ in pairs])
+        return [(g, v) for g, (_, v) in zip(gradients, pairs)]
 
     def _apply_to_copies(self, strategy, gradients, variables, name):
         """Called once for all replicas, with the sums of their gradients."""
@@ -532,7 +539,7 @@ _NOT_IN_SCOPE = (
 )
 
 
-def _aggregates(given):
+def aggregates(given):
     """Whether gradients of replicas are summed first, as arguments say."""
     skips = given.get("skip_gradients_aggregation", False)
     return not skips and given.get("experimental_aggregate_gradients", True)

@@ -91,10 +91,13 @@ class Optimizer(ForSubclasses, BaseOptimizer):
             # Eagerly, too, variables are made before sums.
             variables = [v for _, v in pairs]
             replica.merge_call(lambda _: self._make_ready(variables))
-        if experimental_aggregate_gradients:
-            pairs = self._aggregate_gradients(pairs)
-        pairs = self._transform_gradients(pairs)
+        pairs = self._combined(pairs, experimental_aggregate_gradients)
         return super().apply_gradients(pairs, name, skip_gradients_aggregation=True)
+
+    def _combined(self, pairs, sums):
+        if sums:
+            pairs = self._aggregate_gradients(pairs)
+        return self._transform_gradients(pairs)
 
     def add_weight(
         self,

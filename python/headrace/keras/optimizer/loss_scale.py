@@ -7,11 +7,12 @@ are taken, and they are divided by the same.
 import functools
 
 from headrace import _api as tf
+from headrace.context import strategies
 from headrace.framework.settings import logging
 from headrace.framework.trackable import AutoTrackable, node_of
 from headrace.keras.base.tracking import attach_new
 from headrace.keras.optimizer import registry
-from headrace.keras.optimizer.base import BaseOptimizer
+from headrace.keras.optimizer.base import BaseOptimizer, aggregates, with_gradients
 
 _INITIAL_SCALE = 2.0**15
 _GROWTH_STEPS = 2000
@@ -198,6 +199,12 @@ class LossScaleOptimizer:
         pairs, inner = tuple(grads_and_vars), self.inner_optimizer
         if shared["scale"] is None:
             return inner.apply_gradients(pairs, name=name, **kwargs)
+        replica = strategies.replica()
+        if replica is not None and (known := with_gradients(pairs)):
+            variables = [v for _, v in known]
+            replica.merge_call(lambda _: inner._make_ready(variables))
+            known = inner._combined(known, aggregates(kwargs))
+            return replica.merge_call(self._apply_to_copies, (known, name))
         variables = [v for g, v in pairs if g is not None]
         if variables:
             inner.build(variables)
@@ -209,6 +216,27 @@ class LossScaleOptimizer:
         )
         with tf.control_dependencies([count]):
             shared["scale"].update(is_finite)
+        return count
+
+    def _apply_to_copies(self, strategy, pairs, name):
+        """Called once for all replicas, which all update or none: it asks whether the
+        gradients of all are finite."""
+        inner = self.inner_optimizer
+        given, variables = [g for g, _ in pairs], [v for _, v in pairs]
+        all_given = [g for x in given for g in strategy.experimental_local_results(x)]
+        is_finite = _is_finite(all_given)
+
+        def update():
+            inner._apply_to_copies(strategy, given, variables, name)
+            return tf.cast(inner.iterations._read(), tf.int64)
+
+        def skip():
+            inner.iterations.assign_add(1, read_value=False)
+            return tf.cast(inner.iterations._read(), tf.int64)
+
+        count = tf.cond(is_finite, update, skip)
+        with tf.control_dependencies([count]):
+            self.__dict__[_SHARED]["scale"].update(is_finite)
         return count
 
     def get_config(self):

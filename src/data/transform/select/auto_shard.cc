@@ -17,22 +17,29 @@ const Dataset* SourceWithoutFiles(const Dataset& dataset) {
   return inputs.empty() ? &dataset : nullptr;
 }
 
-// The input, of whose files a walk reads its part.
-class FileShardDataset : public InputDataset {
+// The input, of whose files a walk reads its part, or whose shards that are
+// left open are these.
+class PartDataset : public InputDataset {
  public:
-  FileShardDataset(ElementSpec spec, DatasetPtr input, FileShard shard)
-      : InputDataset(std::move(spec), std::move(input)), shard_(shard) {}
+  PartDataset(ElementSpec spec, DatasetPtr input, FileShard shard, bool of_hint)
+      : InputDataset(std::move(spec), std::move(input)),
+        shard_(shard),
+        of_hint_(of_hint) {}
   StringView kind() const override { return "AutoShard"; }
   int64_t Count() const override { return kUnknownCardinality; }
 
-  class Iterator : public MadeIteratorOf<FileShardDataset> {
+  class Iterator : public MadeIteratorOf<PartDataset> {
    public:
     using MadeIteratorOf::MadeIteratorOf;
 
    private:
     StatusOr<IteratorPtr> Make(PullContext& c, PullContext& inner) override {
       inner = c;
-      inner.files = dataset().shard_;
+      if (dataset().of_hint_) {
+        inner.hint = dataset().shard_;
+      } else {
+        inner.files = dataset().shard_;
+      }
       return dataset().input().Iterate(inner, prefix());
     }
   };
@@ -42,6 +49,7 @@ class FileShardDataset : public InputDataset {
 
  private:
   const FileShard shard_;
+  const bool of_hint_;
 };
 
 Status MakeAutoShard(KernelContext& c) {
@@ -92,8 +100,14 @@ StatusOr<DatasetPtr> AutoShardOf(DatasetPtr input, int64_t workers,
   if (index < 0 || index >= workers) {
     return InvalidArgument("index must be between 0 and ", workers - 1);
   }
-  // (A hint is filled in by workers of the data service alone.)
-  if (policy == AutoShard::kOff || policy == AutoShard::kHint) return input;
+  if (policy == AutoShard::kOff) return input;
+  const FileShard shard{workers, index};
+  const auto part = [&](bool of_hint) -> DatasetPtr {
+    ElementSpec spec = input->spec();
+    return MakeNested<const PartDataset>(std::move(spec), std::move(input),
+                                         shard, of_hint);
+  };
+  if (policy == AutoShard::kHint) return part(/*of_hint=*/true);
   const Dataset* other = SourceWithoutFiles(*input);
   if (policy == AutoShard::kFile && other != nullptr) {
     return NotFound("Found an unshardable source dataset: ", other->kind(),
@@ -102,9 +116,7 @@ StatusOr<DatasetPtr> AutoShardOf(DatasetPtr input, int64_t workers,
   if (policy == AutoShard::kData || other != nullptr) {
     return ShardOf(std::move(input), workers, index, false);
   }
-  ElementSpec spec = input->spec();
-  return DatasetPtr(MakeNested<const FileShardDataset>(
-      std::move(spec), std::move(input), FileShard{workers, index}));
+  return part(/*of_hint=*/false);
 }
 
 }  // namespace headrace
