@@ -259,9 +259,9 @@ void RunSteps(const std::shared_ptr<Master>& master,
   Status s = ReadMessage(bytes, request.get());
   if (s.ok()) s = CheckSteps(*master, *request);
   if (!s.ok()) return call->Finish(AnswerOf(s));
-  const auto steps =
-      master->many_steps.Begin(call, request->request_id(),
-                               request->step_size(), request->begin_within_us());
+  const auto steps = master->many_steps.Begin(call, request->request_id(),
+                                              request->step_size(),
+                                              request->begin_within_us());
   if (!steps.ok()) return call->Finish(AnswerOf(steps.status()));
   std::make_shared<StepsInTurn>(master, call, request, *steps)->Start();
 }
