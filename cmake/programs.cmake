@@ -31,13 +31,17 @@ foreach(source ${HR_BENCHMARKS})
   if(name STREQUAL "simulate")
     target_sources(bench_${name} PRIVATE $<TARGET_OBJECTS:hr_simulator>)
   endif()
-  if(name STREQUAL "wire")
-    # Where it finds the transport; it measures gRPC itself, too.
+  if(HR_GRPC_TRANSPORT AND name MATCHES "^(coordinator|wire)$")
+    # Where they find the transport.
     add_dependencies(bench_${name} headrace_grpc)
-    target_link_libraries(bench_${name} PRIVATE ${HR_GRPC})
     set_target_properties(bench_${name} PROPERTIES
                           BUILD_RPATH ${PROJECT_BINARY_DIR})
   endif()
+  if(name STREQUAL "wire")  # measures gRPC itself, too
+    target_link_libraries(bench_${name} PRIVATE ${HR_GRPC})
+  endif()
+  # Headers of ops are made with these.
+  add_dependencies(bench_${name} hr_cc_ops)
   add_dependencies(headrace_benchmarks bench_${name})
 endforeach()
 

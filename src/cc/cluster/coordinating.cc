@@ -1,6 +1,7 @@
 #include "cc/cluster/coordinating.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/cancellation.h"
@@ -131,7 +132,8 @@ bool Coordinating::RunOne(const Taken& taken, WorkersLife* life) {
 }
 
 bool Coordinating::RunShort(std::vector<Taken> taken, WorkersLife* life) {
-  const StopScope stop(taken[0].token.get());
+  const Taken first = taken[0];
+  std::optional<StopScope> stop(first.token.get());
   size_t next = 0;  // the first one that has not ended
   // Those from there on go back to the queue.
   const auto give_back = [&](size_t from) {
@@ -140,6 +142,7 @@ bool Coordinating::RunShort(std::vector<Taken> taken, WorkersLife* life) {
   };
   const auto failed = [&](const Status& s) {
     give_back(next + 1);
+    stop.reset();
     return EndedBy(s, taken[next], life);
   };
   std::vector<headrace::distributed::FunctionCall> calls;
@@ -169,6 +172,8 @@ bool Coordinating::RunShort(std::vector<Taken> taken, WorkersLife* life) {
     const auto results = together->Take();
     if (!results.ok()) return failed(results.status());
     for (const auto& result : *results) {
+      // (Others were given back, whatever the worker says.)
+      if (next == taken.size()) break;
       if (!result.status.ok()) return failed(result.status);
       CallOf(taken[next]).Give(result.fetched);
       queue_.Finished(taken[next++]);
@@ -183,10 +188,14 @@ bool Coordinating::RunShort(std::vector<Taken> taken, WorkersLife* life) {
     if (asked_back && **begun >= next)
       give_back(std::min(**begun, taken.size()));
   }
-  // Where one was slow it is to be seen which.
-  const std::chrono::nanoseconds each =
-      asked_back ? kUnknownTime : (Clock::now() - began) / calls.size();
-  for (size_t i = 0; i < next; ++i) CallOf(taken[i]).SetTook(each, life);
+  if (asked_back) {
+    // It goes alone, next, to be seen whether it is the slow one.
+    CallOf(first).SetTook(kUnknownTime, life);
+  } else {
+    for (size_t i = 0; i < next; ++i) {
+      CallOf(taken[i]).SetTook((Clock::now() - began) / next, life);
+    }
+  }
   if (next == taken.size()) return true;
   const Status s = together->end();
   if (s.ok()) {  // the others were not begun

@@ -585,6 +585,36 @@ TEST(ParameterServers, WorkersMayDie) {
   EXPECT_EQ(values[4].Fetch().item<float>(), all);
 }
 
+// Those that went to it together, and had not run, go to the other one.
+TEST(ParameterServers, ShortCallsOutliveTheirWorker) {
+  const Processes processes;
+  const OtherWorker ps = processes.Start("ps", 0);
+  std::optional<OtherWorker> first(processes.Start("worker", 0));
+  const OtherWorker second = processes.Start("worker", 1);
+  const ParameterServerStrategy strategy(processes.spec);
+  const ClusterCoordinator coordinator(strategy);
+  const ParameterServerStrategy::Scope scope(strategy);
+  const Variable count(Tensor(0.0f));
+  auto adds = function([&](const Tensor& x) {
+    count.assign_add(Tensor(1.0f));
+    return x * 2.0f;
+  });
+  constexpr int kCalls = 3000;
+  std::vector<RemoteValue<Tensor>> values;
+  for (int i = 0; i < kCalls; ++i) {
+    values.push_back(coordinator.Schedule(adds, Tensor(static_cast<float>(i))));
+  }
+  values[500].Fetch();
+  first.reset();
+  coordinator.Join();
+  for (int i = 0; i < kCalls; ++i) {
+    EXPECT_EQ(values[i].Fetch().item<float>(), 2.0f * static_cast<float>(i));
+  }
+  EXPECT_GE(count.value().item<float>(), kCalls);
+  // At most what was with the worker has run twice.
+  EXPECT_LT(count.value().item<float>(), kCalls + kCalls / 2);
+}
+
 TEST(ParameterServers, AServerThatDiesIsNamed) {
   for (const bool comes_back : {false, true}) {
     const Processes processes;
