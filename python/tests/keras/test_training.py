@@ -180,3 +180,54 @@ def test_no_data_at_all():
     assert len(model.fit(data, steps_per_epoch=-1, verbose=0).epoch) == 1
     with pytest.raises(ValueError, match="`run_eagerly` and `jit_compile` at the same"):
         model.compile("sgd", "mse", jit_compile=True, run_eagerly=True)
+
+
+def test_steps_of_an_epoch_go_on_in_arrays():
+    """Where an epoch takes other than all batches the next one goes on behind it, and the
+    rows are gone over as often as there are epochs. TensorFlow's numbers."""
+    rows = np.arange(12, dtype="float32")[:, None]
+    for steps, epochs, seen in (
+        (2, 3, [[0, 4], [8, 0], [4, 8]]),
+        (1, 4, [[0], [4], [8], [0]]),
+        (3, 2, [[0, 4, 8], [0, 4, 8]]),
+        (4, 2, [[0, 4, 8, 0], [4, 8]]),
+    ):
+        found = []
+
+        class Watching(tf.keras.Model):
+            def train_step(self, data):
+                found[-1].append(int(data[0, 0]))
+                return {}
+
+        model = Watching()
+        model.compile(run_eagerly=True)
+        begin = tf.keras.callbacks.LambdaCallback(
+            on_epoch_begin=lambda epoch, logs: found.append([])
+        )
+        model.fit(
+            rows,
+            batch_size=4,
+            epochs=epochs,
+            steps_per_epoch=steps,
+            shuffle=False,
+            verbose=0,
+            callbacks=[begin],
+        )
+        assert found == seen
+    shuffled = []
+    model = Watching()
+    model.train_step = lambda data: shuffled.extend(data.numpy().ravel()) or {}
+    model.compile(run_eagerly=True)
+    model.fit(rows, batch_size=4, epochs=3, steps_per_epoch=2, verbose=0)
+    assert sorted(shuffled[:12]) == sorted(shuffled[12:]) == list(range(12))
+
+
+def test_classes_of_weights_are_rounded():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(1,))])
+    model.compile("sgd", lambda y, found: tf.ones_like(y)[:, 0] + 0.0 * found[:, 0])
+    for y, loss in ((0.4, 1.0), (0.6, 2.0), (1.4, 2.0), (1.6, 4.0)):
+        weights = {0: 1.0, 1: 2.0, 2: 4.0}
+        history = model.fit(
+            np.ones([1, 1]), np.full([1, 1], y), verbose=0, class_weight=weights
+        )
+        assert history.history["loss"] == [loss]

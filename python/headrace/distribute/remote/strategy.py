@@ -18,6 +18,7 @@ from headrace.distribute.remote.sharded import partitioned
 from headrace.distribute.remote.variables import RemoteVariable
 from headrace.framework.variables import first_values_to
 
+_JOBS = ("chief", "worker", "evaluator", "ps")
 _AHEAD = 3  # steps a worker that are scheduled and have not run
 _NONE = tf.VariableSynchronization.NONE
 _COORDINATOR = "/job:chief/replica:0/task:0/device:CPU:0"
@@ -155,7 +156,8 @@ class ParameterServerStrategy(strategy.Strategy):
         become ShardedVariables. None for whole variables.
 
     Raises:
-      ValueError: for a cluster without workers or servers, or with two chiefs.
+      ValueError: for a cluster without workers or servers, with two chiefs, or with
+        other jobs than these and "evaluator".
     """
 
     def __init__(self, cluster_resolver, variable_partitioner=None):
@@ -175,6 +177,11 @@ def _check_cluster(spec):
             "`tf.distribute.cluster_resolver.ClusterResolver`."
         )
     counts = {job: spec.num_tasks(job) for job in spec.jobs}
+    if set(counts) - set(_JOBS):
+        raise ValueError(
+            "Disallowed task type found in cluster spec. Allowed types are "
+            f"{(*_JOBS, None)} and the cluster spec is {spec}."
+        )
     if counts.get("chief", 0) > 1:
         raise ValueError("There must be at most one 'chief' job.")
     for job in ("worker", "ps"):

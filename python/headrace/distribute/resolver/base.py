@@ -118,6 +118,8 @@ class SimpleClusterResolver(WithLayer):
     ):
         if not isinstance(cluster_spec, ClusterSpec):
             raise TypeError("cluster_spec must be a `tf.train.ClusterSpec`.")
+        if not isinstance(master, str):
+            raise TypeError("master must be a string.")
         self._cluster_spec = cluster_spec
         self._master = master
         self._task_type = task_type

@@ -132,6 +132,10 @@ class RingSource:
         self._iterator = None
         self._given.begin()
 
+    def of_epochs(self, count):
+        """There are that many epochs."""
+        self._given.of_epochs(count)
+
     def epoch(self):
         """The iterator, once for each call of a step, which takes `at_once` batches of an
         epoch."""

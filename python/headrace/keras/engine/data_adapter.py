@@ -155,7 +155,8 @@ class ArraySource:
             )
         whole = -(-self._size // self._batch_size)
         self.steps = whole if steps is None else steps
-        self._whole = whole
+        self._whole, self._passes, self._rest = whole, 1, None
+        self.ran_out = False  # gave fewer batches than were asked for
         if whole == 1:  # the batch is what was given, and others may keep it
             self._keep(*map(_tensors, given))
         self._order = _orders(self._size) if shuffle else None
@@ -172,8 +173,33 @@ class ArraySource:
         else:
             self._pack = self._packed
 
+    def of_epochs(self, count):
+        """There are that many epochs: so often the rows are gone over."""
+        self._passes = count
+
     def epoch(self):
-        """The batches of one epoch."""
+        """The batches of one epoch, which goes on where the last one ended."""
+        if self.starts_anew():
+            return self._pass()
+        if self._rest is None:
+            self._rest = self._all()
+        return self._next()
+
+    def _next(self):
+        for _ in range(0 if self.ran_out else self.steps):
+            element = next(self._rest, None)
+            if element is None:
+                self.ran_out = True
+                _warn_of_end()
+                return
+            yield element
+
+    def _all(self):
+        for _ in range(self._passes):
+            yield from self._pass()
+
+    def _pass(self):
+        """The batches of all rows."""
         if self._order is None:
             return self._slices()
         if not self._by_batch:
@@ -187,7 +213,7 @@ class ArraySource:
 
     def _ranges(self):
         n, size = self._batch_size, self._size
-        return [(at, min(at + n, size)) for at in range(0, size, n)][: self.steps]
+        return [(at, min(at + n, size)) for at in range(0, size, n)]
 
     def _slices(self):
         if self._whole == 1:
@@ -212,14 +238,13 @@ class ArraySource:
         for rows in tf.split(order, sizes) if len(sizes) > 1 else [order]:
             yield pack([gather(params=t, indices=rows, axis=0) for t in flat])
 
-    ran_out = False
-
     def begin(self):
-        pass
+        """The next epoch starts at the first batch again."""
+        self._rest, self.ran_out = None, False
 
     def starts_anew(self):
-        """Whether every epoch begins with the first batch: yes."""
-        return True
+        """Whether every epoch begins with the first batch: where it takes all."""
+        return self.steps == self._whole
 
     def end_epoch(self):
         pass
@@ -231,7 +256,8 @@ class ArraySource:
     def divided(self, strategy, divide):
         """The batches, divided among workers by divide(strategy, dataset)."""
         specs = tf.nest.map_structure(_spec_of_batch, self._data)
-        made = tf.data.Dataset.from_generator(self.epoch, output_signature=specs)
+        batches = self._pass if self.starts_anew() else self._all
+        made = tf.data.Dataset.from_generator(batches, output_signature=specs)
         return divide(strategy, made)
 
     def note_size(self, count):
@@ -267,6 +293,9 @@ class IterableSource:
         self._endless = None  # an iterator that goes on from epoch to epoch
         self.ran_out = False  # gave fewer batches than were asked for
         self.steps = steps if steps is not None else self._known_size()
+
+    def of_epochs(self, count):
+        pass
 
     def _known_size(self):
         if self._is_sequence:
@@ -318,7 +347,7 @@ class IterableSource:
                 element = next(self._endless)
             except (StopIteration, tf.errors.OutOfRangeError):
                 self.ran_out = True
-                self.warn_empty()
+                _warn_of_end()
                 return
             yield self._element(element)
 
@@ -367,12 +396,15 @@ class IterableSource:
             self.steps = count
 
     def warn_empty(self):
-        logging.warn(
-            "Your input ran out of data; interrupting training. Make sure that your "
-            "dataset or generator can generate at least `steps_per_epoch * epochs` "
-            "batches. You may need to use the repeat() function when building your "
-            "dataset."
-        )
+        _warn_of_end()
+
+
+def _warn_of_end():
+    logging.warn(
+        "Your input ran out of data; interrupting training. Make sure that your dataset "
+        "or generator can generate at least `steps_per_epoch * epochs` batches. You may "
+        "need to use the repeat() function when building your dataset."
+    )
 
 
 def params_of(model, kind, source, verbose, epochs, validation=None):
@@ -467,6 +499,7 @@ def _weigher(class_weight):
         ids = y
         if y.shape.rank is not None and y.shape.rank > 1:
             ids = tf.argmax(y, 1) if y.shape[-1] != 1 else tf.squeeze(y, -1)
+        ids = tf.round(ids) if ids.dtype.is_floating else ids
         weights = tf.gather(table, tf.cast(ids, tf.int64))
         if sample_weight is not None:
             weights = tf.cast(weights, sample_weight.dtype) * sample_weight

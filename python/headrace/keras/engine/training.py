@@ -433,6 +433,8 @@ class Trainer(GraphNames):
         )
         if epochs <= 0 and not self._in_graph:
             raise ValueError(f"Expected epochs to be positive. Received is {epochs}.")
+        if not self._in_graph:
+            source.of_epochs(epochs - initial_epoch)
         validation = None
         if validation_data is not None:
             size = validation_batch_size or batch_size

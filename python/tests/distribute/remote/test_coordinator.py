@@ -603,3 +603,12 @@ def test_lost_tasks(mortal):
     with pytest.raises(errors.UnavailableError, match="/job:ps/replica:0/task:1"):
         lost.numpy()
     assert (w if lost is v else v).numpy() >= 0.0
+
+
+def test_clusters_have_known_jobs():
+    jobs = {"worker": ["localhost:1"], "ps": ["localhost:2"], "other": ["localhost:3"]}
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
+        tf.train.ClusterSpec(jobs)
+    )
+    with pytest.raises(ValueError, match="Disallowed task type found in cluster spec"):
+        tf.distribute.ParameterServerStrategy(resolver)

@@ -36,6 +36,8 @@ def test_simple():
         TypeError, match="cluster_spec must be a `tf.train.ClusterSpec`"
     ):
         resolvers.SimpleClusterResolver({"a": ["b"]})
+    with pytest.raises(TypeError, match="master must be a string"):
+        resolvers.SimpleClusterResolver(spec, master=3)
 
 
 def config(monkeypatch, **told):
