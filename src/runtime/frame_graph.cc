@@ -50,13 +50,18 @@ class Maker {
     for (int i = first_island; i < count; ++i) {
       SetIsland(islands_[i - first_island], &g_.nodes[i]);
     }
+    for (const Node* n : single_) NoteReferences(*n);
     for (int i = 0; i < first_island; ++i) {
       Node* n = single_[i];
-      HR_RETURN_IF_ERROR(Connect(i, n->inputs(), n->control_inputs()));
+      const std::vector<Edge> inputs = Now({n}, n->inputs());
+      HR_RETURN_IF_ERROR(Connect(i, inputs, n->control_inputs()));
     }
     for (int i = first_island; i < count; ++i) {
       const FrameIsland& island = islands_[i - first_island];
-      HR_RETURN_IF_ERROR(Connect(i, island.inputs, island.controls));
+      const std::vector<const Node*> nodes(island.nodes.begin(),
+                                           island.nodes.end());
+      const std::vector<Edge> inputs = Now(nodes, island.inputs);
+      HR_RETURN_IF_ERROR(Connect(i, inputs, island.controls));
     }
     HR_RETURN_IF_ERROR(FindFrames());
     HR_RETURN_IF_ERROR(CheckEnds());
@@ -65,6 +70,35 @@ class Maker {
   }
 
  private:
+  void NoteReferences(const Node& n) {
+    for (int i = 0; i < n.num_inputs(); ++i) {
+      const Edge& e = n.input(i);
+      if (!IsRef(e.node->output_type(e.index)) || feeds_.contains(e)) continue;
+      if (!TakesReference(n.op(), i)) {
+        aliases_.Read(n, e);
+      } else if (HasSideEffect(n.def())) {
+        aliases_.Write(n, e);
+      }
+    }
+  }
+
+  // The inputs of nodes that run as one: in the place of copies the references
+  // behind which there are later values by then. A copy that may be dead, as it
+  // waits for others, stays.
+  std::vector<Edge> Now(absl::Span<const Node* const> nodes,
+                        absl::Span<const Edge> inputs) {
+    std::vector<Edge> now(inputs.begin(), inputs.end());
+    for (Edge& e : now) {
+      if (feeds_.contains(e) || !e.node->control_inputs().empty()) continue;
+      const std::optional<Edge> reference = aliases_.Stale(nodes, e);
+      if (reference && reference->node->num_inputs() == 0 &&
+          reference->node->control_inputs().empty()) {
+        e = *reference;
+      }
+    }
+    return now;
+  }
+
   static void SetIsland(const FrameIsland& island,
                         FrameGraph::FrameNode* node) {
     node->op = island.op;
@@ -264,6 +298,7 @@ class Maker {
   FeedMap feeds_;
   HashMap<const Node*, int> ids_;  // islands come behind single nodes
   HashMap<Edge, int> island_outputs_;
+  ReferenceAliases aliases_;
   HashMap<std::pair<int, std::string>, int> children_;
 };
 

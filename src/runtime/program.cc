@@ -204,7 +204,7 @@ class Writer {
         } else if (HasSideEffect(n->def())) {
           aliases_.Write(*n, e);
         }
-      } else if (const std::optional<Edge> now = aliases_.Stale(*n, e)) {
+      } else if (const std::optional<Edge> now = aliases_.Stale({n}, e)) {
         auto ref = map->find(*now);
         if (ref != map->end()) {
           HR_ASSIGN_OR_RETURN(v,

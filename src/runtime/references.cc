@@ -62,22 +62,24 @@ void ReferenceAliases::Write(const Node& n, const Edge& e) {
   writers_[MakerOf(e)].push_back(&n);
 }
 
-std::optional<Edge> ReferenceAliases::Stale(const Node& n, const Edge& e) {
+std::optional<Edge> ReferenceAliases::Stale(absl::Span<const Node* const> nodes,
+                                            const Edge& e) {
   const auto copy = copies_.find(e.node);
   if (copy == copies_.end()) return std::nullopt;
   const Edge& reference = copy->second.reference;
   const auto& writers = writers_[MakerOf(reference)];
   const auto later = absl::MakeSpan(writers).subspan(copy->second.writes);
-  if (later.empty() || !ComesBehind(n, later)) return std::nullopt;
+  if (later.empty() || !ComeBehind(nodes, later)) return std::nullopt;
   return reference;
 }
 
-bool ReferenceAliases::ComesBehind(const Node& n,
-                                   absl::Span<const Node* const> writers) {
+bool ReferenceAliases::ComeBehind(absl::Span<const Node* const> nodes,
+                                  absl::Span<const Node* const> writers) {
   int oldest = writers[0]->id();
   for (const Node* w : writers) oldest = std::min(oldest, w->id());
-  HashSet<const Node*> seen = {&n};
-  std::vector<const Node*> open = {&n};
+  HashSet<const Node*> seen(nodes.begin(), nodes.end());
+  std::vector<const Node*> open(nodes.begin(), nodes.end());
+  bool found = false;
   while (!open.empty()) {
     const Node* at = open.back();
     open.pop_back();
@@ -86,11 +88,12 @@ bool ReferenceAliases::ComesBehind(const Node& n,
       // Edges go from smaller ids to larger ones, but for nodes that have grown
       // and loops back: behind those alone, a copy stays what it was.
       if (before == nullptr || before->id() < oldest) return;
+      if (absl::c_linear_search(writers, before)) found = true;
       if (seen.insert(before).second) open.push_back(before);
     };
     for (const Edge& e : at->inputs()) look(e.node);
     for (const Node* c : at->control_inputs()) look(c);
-    if (at != &n && absl::c_linear_search(writers, at)) return true;
+    if (found) return true;
   }
   return false;
 }

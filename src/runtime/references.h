@@ -32,16 +32,18 @@ class ReferenceAliases {
   void Read(const Node& n, const Edge& e);
   // The node changes what is behind reference `e`.
   void Write(const Node& n, const Edge& e);
-  // The reference behind which a later value is than that of copy `e`, for this
-  // node: it was assigned since, and the node comes behind that.
-  std::optional<Edge> Stale(const Node& n, const Edge& e);
+  // The reference behind which a later value is than that of copy `e`, for
+  // these nodes, which run as one: it was assigned since, and they come behind
+  // that.
+  std::optional<Edge> Stale(absl::Span<const Node* const> nodes, const Edge& e);
 
  private:
   struct Copy {
     Edge reference;
     size_t writes;  // of the variable, at that time
   };
-  bool ComesBehind(const Node& n, absl::Span<const Node* const> writers);
+  bool ComeBehind(absl::Span<const Node* const> nodes,
+                  absl::Span<const Node* const> writers);
 
   HashMap<const Node*, Copy> copies_;
   // Of the node that made the variable.

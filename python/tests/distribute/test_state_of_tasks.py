@@ -33,7 +33,8 @@ def _kind_of_variables(resources):
 
 
 @pytest.mark.parametrize("remote", [False, True])
-def test_who_comes_behind_an_assignment_reads_what_was_assigned(servers, remote):
+@pytest.mark.parametrize("loops", [False, True])
+def test_who_comes_behind_an_assignment_reads_what_was_assigned(servers, remote, loops):
     with tf.Graph().as_default():
         v = v1.get_variable("behind", initializer=0.0, use_resource=False)
         update = v.assign_add(1.0)
@@ -45,10 +46,18 @@ def test_who_comes_behind_an_assignment_reads_what_was_assigned(servers, remote)
             second = v.assign_add(10.0)
         with tf.control_dependencies([second]):
             last = tf.stack([v, doubled])
+        if loops:  # all of the graph runs node by node, and islands of nodes
+            was = v1.control_flow_v2_enabled()
+            v1.disable_control_flow_v2()
+            behind.append(v1.while_loop(lambda i: i < 0.0, lambda i: i, [behind[0]]))
+            turned = v1.while_loop(lambda i: i < 0.0, lambda i: i, [last[0]])
+            last = tf.stack([turned, last[1]])
+            if was:
+                v1.enable_control_flow_v2()
         with v1.Session(servers["worker"].target if remote else "") as session:
             session.run(v.initializer)
             for step in (1.0, 2.0):
-                assert session.run(behind) == [step] * 4
+                assert session.run(behind) == [step] * len(behind)
             np.testing.assert_array_equal(session.run(last), [12.0, 4.0])
 
 
