@@ -370,6 +370,20 @@ def test_coordination_that_cannot_be(field, value, error):
         tf.distribute.Server.create_local_server(config=config)
 
 
+def test_a_session_takes_no_coordination():
+    config = v1.ConfigProto()
+    config.experimental.coordination_config.recoverable_jobs.append("worker")
+    server = tf.distribute.Server.create_local_server(config=config)
+    with tf.Graph().as_default():
+        x = tf.constant(1.0)
+        with v1.Session(server.target) as session:
+            assert session.run(x) == 1.0
+        with pytest.raises(
+            errors.UnimplementedError, match="experimental.coordination_config"
+        ):
+            v1.Session(server.target, config=config).run(x)
+
+
 def test_a_port_is_listened_at_once():
     server = tf.distribute.Server.create_local_server()
     with pytest.raises(errors.UnknownError, match="Could not start gRPC server"):

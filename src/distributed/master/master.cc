@@ -14,6 +14,11 @@ std::string NotFoundText(const std::string& handle) {
 
 StatusOr<std::shared_ptr<MasterSession>> Master::Create(
     tensorflow::CreateSessionRequest request, Clock::time_point deadline) {
+  if (request.config().experimental().has_coordination_config()) {
+    return Unimplemented(
+        "experimental.coordination_config of a session: the task takes it, in "
+        "the default_session_config of its ServerDef");
+  }
   // What the client says counts before what the server was told.
   tensorflow::ConfigProto config =
       worker_->cluster()->def().default_session_config();
