@@ -9,6 +9,7 @@
 #include "base/guard.h"
 #include "base/job_threads.h"
 #include "distributed/messages.h"
+#include "tensorflow/core/protobuf/error_codes.pb.h"
 
 namespace headrace::distributed {
 
@@ -18,6 +19,22 @@ struct CallScope {
   // Cancelled when the caller is gone or its deadline has passed.
   std::shared_ptr<CancellationToken> token;
 };
+
+// An error in the place of what a run would answer.
+template <typename Response>
+void SayError(const Status& s, Response* response) {
+  response->Clear();
+  response->set_status_code(static_cast<tensorflow::error::Code>(s.code()));
+  response->set_status_error_message(std::string(s.message()));
+}
+
+// The same where the request asks for that: then the call itself ends well.
+template <typename Request, typename Response>
+Status OrSayError(const Status& s, const Request& request, Response* response) {
+  if (s.ok() || !request.store_errors_in_response_body()) return s;
+  SayError(s, response);
+  return OkStatus();
+}
 
 // A method that answers at once, on the transport's thread.
 template <typename Request, typename Response, typename F>

@@ -39,8 +39,7 @@ void ManySteps::End(tensorflow::RunStepResponse done) {
 
 void ManySteps::End(const Status& error) {
   tensorflow::RunStepResponse done;
-  done.set_status_code(static_cast<tensorflow::error::Code>(error.code()));
-  done.set_status_error_message(std::string(error.message()));
+  SayError(error, &done);
   End(std::move(done));
 }
 

@@ -50,15 +50,6 @@ class ManySteps : public std::enable_shared_from_this<ManySteps> {
   RunStepsResponse ended_ ABSL_GUARDED_BY(mutex_);  // and not sent
 };
 
-// Has `run`, on a thread that may wait, begin and end the steps of a call; what
-// it gives is an error of the call itself. Within it their number is in
-// `calls`, which lives as long as `run`. Aborted where another one's is.
-class ManyStepsCalls;
-void RunManySteps(const std::shared_ptr<ServerCall>& call,
-                  ManyStepsCalls* calls, int64_t request, int count,
-                  int64_t begin_within_us,
-                  std::function<Status(ManySteps& steps)> run);
-
 // Those under way, by the numbers of their calls. Thread-safe.
 class ManyStepsCalls {
  public:
@@ -76,5 +67,13 @@ class ManyStepsCalls {
   Mutex mutex_;
   std::map<int64_t, std::shared_ptr<ManySteps>> calls_ ABSL_GUARDED_BY(mutex_);
 };
+
+// Has `run`, on a thread that may wait, begin and end the steps of a call; what
+// it gives is an error of the call itself. Within it their number is in
+// `calls`, which lives as long as `run`. Aborted where another one's is.
+void RunManySteps(const std::shared_ptr<ServerCall>& call,
+                  ManyStepsCalls* calls, int64_t request, int count,
+                  int64_t begin_within_us,
+                  std::function<Status(ManySteps& steps)> run);
 
 }  // namespace headrace::distributed

@@ -1,14 +1,18 @@
 #include "distributed/master/master_service.h"
 
-#include "distributed/master/step.h"
 #include "distributed/service.h"
 #include "distributed/wire/methods.h"
+#include "distributed/worker/held_call.h"
 #include "tensor/tensor_proto.h"
 
 namespace headrace::distributed {
 namespace {
 
 using namespace tensorflow;  // NOLINT: the messages of the service
+
+// Of a request that is read on a thread of the transport, which others wait
+// for: some 10 us of copying.
+constexpr size_t kMostBytesToBegin = size_t{64} << 10;
 
 StatusOr<StepRequest> StepOf(const RunStepRequest& request) {
   StepRequest step;
@@ -37,8 +41,13 @@ Status WriteFetched(const RunStepRequest& request,
   });
 }
 
-// The same of a request.
-StatusOr<StepRequest> GuardedStepOf(const RunStepRequest& request) {
+// The same of a request; an error, too, where a step like it is none for that
+// thread, and is to be read by another one.
+StatusOr<StepRequest> StepToBegin(const RunStepRequest& request) {
+  if (!request.partial_run_handle().empty() ||
+      request.ByteSizeLong() > kMostBytesToBegin) {
+    return FailedPrecondition("it wants a thread of its own");
+  }
   StatusOr<StepRequest> step;
   const Status s = Guarded("a step's request", [&] {
     step = StepOf(request);
@@ -74,62 +83,43 @@ Status RunTracked(Master& master, const RunStepRequest& request,
   return RunStepOf(*session, request, response);
 }
 
-// An error in the place of an answer.
-void Say(const Status& s, RunStepResponse* response) {
-  response->Clear();
-  response->set_status_code(static_cast<error::Code>(s.code()));
-  response->set_status_error_message(std::string(s.message()));
-}
-
-Status OrSay(const Status& s, const RunStepRequest& request,
-             RunStepResponse* response) {
-  if (s.ok() || !request.store_errors_in_response_body()) return s;
-  Say(s, response);
-  return OkStatus();
-}
-
 Status RunStep(Master& master, const RunStepRequest& request,
                RunStepResponse* response) {
   Status s = Track(master, request);
   if (s.ok()) s = RunTracked(master, request, response);
-  return OrSay(s, request, response);
-}
-
-Later LaterOf(const std::shared_ptr<ServerCall>& call) {
-  return [call](std::function<void()> f) { return call->Later(std::move(f)); };
+  return OrSayError(s, request, response);
 }
 
 // Answers with a step that holds no thread while it waits. False, and nothing
 // is begun, where it needs one.
 bool BeginRunStep(Master& master, const std::shared_ptr<ServerCall>& call,
                   const std::shared_ptr<const RunStepRequest>& request) {
-  if (!request->partial_run_handle().empty()) return false;
   const auto session = master.Find(request->session_handle());
-  StatusOr<StepRequest> step = GuardedStepOf(*request);
+  StatusOr<StepRequest> step = StepToBegin(*request);
   if (!session.ok() || !step.ok()) return false;  // which is said there
   const auto begun = (*session)->TryBegin(
       *step, LaterOf(call),
       [call, request](Status s, const std::vector<Tensor>& fetched) {
         RunStepResponse response;
         if (s.ok()) s = WriteFetched(*request, fetched, &response);
-        s = OrSay(s, *request, &response);
+        s = OrSayError(s, *request, &response);
         call->Finish(AnswerWith(s, response));
       });
   if (!begun) return false;
-  call->OnCancel([begun] { begun->Stop(Cancelled("the caller is gone")); });
+  call->OnCancel([begun] { begun->Cancel(); });
   return true;
 }
 
 Method RunStepMethod(const std::shared_ptr<Master>& m) {
   return OnThread<RunStepRequest, RunStepResponse>(
       [m](CallScope&, const RunStepRequest& in, RunStepResponse* out) {
-        return OrSay(RunTracked(*m, in, out), in, out);
+        return OrSayError(RunTracked(*m, in, out), in, out);
       },
       nullptr,
       [m](const auto& call, const auto& in) {
         if (const Status s = Track(*m, *in); !s.ok()) {
           RunStepResponse response;
-          call->Finish(AnswerWith(OrSay(s, *in, &response), response));
+          call->Finish(AnswerWith(OrSayError(s, *in, &response), response));
           return true;
         }
         return BeginRunStep(*m, call, in);
@@ -202,7 +192,7 @@ class StepsInTurn : public std::enable_shared_from_this<StepsInTurn> {
   }
   // Whether it has begun without a thread; the next one follows it then.
   bool Begin(const RunStepRequest& message) {
-    StatusOr<StepRequest> step = GuardedStepOf(message);
+    StatusOr<StepRequest> step = StepToBegin(message);
     if (!step.ok()) return false;  // which is said there
     const int number = next_;
     const auto begun = session_->TryBegin(
@@ -215,27 +205,15 @@ class StepsInTurn : public std::enable_shared_from_this<StepsInTurn> {
           GoOnLater(self->later_, [self] { self->GoOn(/*may_wait=*/false); });
         });
     if (!begun) return false;
-    {
-      MutexLock lock(mutex_);
-      // It may have ended, and others have begun.
-      if (number > begun_) {
-        begun_ = number;
-        step_ = begun;
-      }
-    }
-    if (token_.cancelled()) begun->Stop(token_.status());
+    begun_.Hold(number, begun);
     return true;
   }
   void Stop() {
     token_.Cancel();
-    std::shared_ptr<Step> step;
-    {
-      MutexLock lock(mutex_);
-      step = step_.lock();
-    }
-    if (step) step->Stop(token_.status());
+    begun_.Cancel();
   }
   void End(const Status& s) {
+    begun_.LetGo();
     master_->many_steps.Remove(request_->request_id());
     steps_->Finish(s);
   }
@@ -247,10 +225,8 @@ class StepsInTurn : public std::enable_shared_from_this<StepsInTurn> {
   const Later later_;
   std::shared_ptr<MasterSession> session_;
   int next_ = 0;
-  CancellationToken token_;
-  Mutex mutex_;
-  int begun_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::weak_ptr<Step> step_ ABSL_GUARDED_BY(mutex_);  // the one of that number
+  CancellationToken token_;  // of those that have a thread
+  HeldCall begun_;           // of the others the last one
 };
 
 void RunSteps(const std::shared_ptr<Master>& master,

@@ -422,8 +422,9 @@ Status MasterSession::Run(StepRequest request, std::vector<Tensor>* fetched,
   return RunPlan(*plan, request, fetched, metadata);
 }
 
-std::shared_ptr<Step> MasterSession::TryBegin(StepRequest& request,
-                                              const Later& later, Ended ended) {
+std::shared_ptr<ClientCall> MasterSession::TryBegin(StepRequest& request,
+                                                    const Later& later,
+                                                    Ended ended) {
   const tensorflow::RunOptions& options = request.options;
   if (options.timeout_in_ms() > 0 || config_.operation_timeout_in_ms() > 0 ||
       options.trace_level() > tensorflow::RunOptions::NO_TRACE ||
@@ -445,7 +446,7 @@ std::shared_ptr<Step> MasterSession::TryBegin(StepRequest& request,
     MutexLock lock(mutex_);
     begun_[number] = step;
   }
-  if (closing_.cancelled()) step->Stop(closing_.status());
+  if (closing_.cancelled()) step->Cancel();
   step->Begin(later, [self = shared_from_this(), plan, number, results,
                       ended = std::move(ended)](const Status& s) {
     {
@@ -671,14 +672,14 @@ void MasterSession::Close() {
   if (closing_.cancelled()) return;
   closing_.Cancel();
   std::map<std::string, std::shared_ptr<PartialRun>> partial;
-  std::map<int64_t, std::weak_ptr<Step>> begun;
+  std::map<int64_t, std::weak_ptr<ClientCall>> begun;
   {
     MutexLock lock(mutex_);
     partial.swap(partial_runs_);
     begun = begun_;
   }
   for (const auto& [number, step] : begun) {
-    if (const auto runs = step.lock()) runs->Stop(closing_.status());
+    if (const auto runs = step.lock()) runs->Cancel();
   }
   for (const auto& [name, run] : partial) {
     CleanUp(*run->plan, run->step, /*at_once=*/true);

@@ -53,8 +53,8 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   // where a step needs a thread: as one that never ran, one with a deadline,
   // one that may take long here.
   using Ended = std::function<void(const Status&, std::vector<Tensor> fetched)>;
-  std::shared_ptr<Step> TryBegin(StepRequest& request, const Later& later,
-                                 Ended ended);
+  std::shared_ptr<ClientCall> TryBegin(StepRequest& request, const Later& later,
+                                       Ended ended);
 
   // A run in parts: what it will be fed, and what is to be fetched from it.
   StatusOr<std::string> SetUpPartialRun(StepRequest request);
@@ -124,7 +124,7 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   std::map<int64_t, tensorflow::CallableOptions> callables_
       ABSL_GUARDED_BY(mutex_);
   // Of TryBegin, by their numbers: they end when this is closed.
-  std::map<int64_t, std::weak_ptr<Step>> begun_ ABSL_GUARDED_BY(mutex_);
+  std::map<int64_t, std::weak_ptr<ClientCall>> begun_ ABSL_GUARDED_BY(mutex_);
   int64_t next_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -293,6 +293,12 @@ void Step::Begin(const Later& later, std::function<void(const Status&)> ended) {
                ended = std::move(ended)](const Status& s) { ended(s); });
 }
 
+void Step::Cancel() {
+  CancellationToken cancelled;
+  cancelled.Cancel();
+  calls_.Fail(cancelled.status());
+}
+
 void Step::TakeStats(tensorflow::StepStats* stats) {
   for (StepPart& part : parts_) {
     for (auto& device : *part.stats.mutable_dev_stats()) {

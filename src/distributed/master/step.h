@@ -29,8 +29,8 @@ struct StepPart {
   bool has_answered = false;  // the other task, before the step had an error
 };
 
-// It is written before it runs.
-class Step : public std::enable_shared_from_this<Step> {
+// It is written before it runs; when it has begun, it is a call under way.
+class Step : public ClientCall, public std::enable_shared_from_this<Step> {
  public:
   Step(Worker& worker, const std::string& session, int64_t number)
       : worker_(worker), session_(session), number_(number) {}
@@ -46,10 +46,9 @@ class Step : public std::enable_shared_from_this<Step> {
   // Whether it holds no thread while it waits, by Begin.
   bool MayBegin();
   // The same as Run: `ended` is called once, on whichever thread, perhaps at
-  // once. Nothing is listened to but Stop. The worker must live until then.
+  // once. Nothing is listened to but Cancel. The worker must live until then.
   void Begin(const Later& later, std::function<void(const Status&)> ended);
-  // Ends a step that has begun, which says why. At any time.
-  void Stop(const Status& why) { calls_.Fail(why); }
+  void Cancel() override;
   void TakeStats(tensorflow::StepStats* stats);
 
   bool trace = false, is_partial = false, is_last = false;

@@ -8,6 +8,7 @@
 #include "base/cancellation.h"
 #include "base/job_threads.h"
 #include "base/mutex.h"
+#include "distributed/transport.h"
 #include "distributed/worker/steps.h"
 #include "runtime/executable.h"
 
@@ -16,6 +17,14 @@ namespace headrace::distributed {
 // Has the transport's thread call a function soon (ServerCall::Later and
 // Channel::Later); false where it does not.
 using Later = std::function<bool(std::function<void()>)>;
+
+// That of a call. The call, which has what ends the run, is kept by others.
+inline Later LaterOf(const std::shared_ptr<ServerCall>& call) {
+  return [weak = std::weak_ptr(call)](std::function<void()> f) {
+    const auto call = weak.lock();
+    return call && call->Later(std::move(f));
+  };
+}
 
 // Calls `f` soon, not within this where that can be: on a thread of its own
 // where the transport does not, here where the system has none.

@@ -70,30 +70,10 @@ Status RunGraph(Worker& worker, CallScope& scope,
   return WriteRun(request, std::move(result), response);
 }
 
-// The call, which has what ends the run, is kept by others.
-std::shared_ptr<PausedRun> PausedRunOf(
-    const std::shared_ptr<ServerCall>& call) {
-  return std::make_shared<PausedRun>(
-      [weak = std::weak_ptr(call)](std::function<void()> f) {
-        const auto call = weak.lock();
-        return call && call->Later(std::move(f));
-      });
-}
-
-// An error in the answer's body, where that is asked for.
-Status SayError(const RunGraphRequest& request, const Status& s,
-                RunGraphResponse* response) {
-  if (s.ok() || !request.store_errors_in_response_body()) return s;
-  response->Clear();
-  response->set_status_code(static_cast<error::Code>(s.code()));
-  response->set_status_error_message(std::string(s.message()));
-  return OkStatus();
-}
-
 void BeginRunGraph(const std::shared_ptr<Worker>& worker,
                    const std::shared_ptr<ServerCall>& call,
                    std::shared_ptr<const RunGraphRequest> request) {
-  const auto paused = PausedRunOf(call);
+  const auto paused = std::make_shared<PausedRun>(LaterOf(call));
   call->OnCancel([paused] { paused->Stop(); });
   const auto ended = [worker, call, request](Status s, GraphRunResult result) {
     RunGraphResponse response;
@@ -102,7 +82,7 @@ void BeginRunGraph(const std::shared_ptr<Worker>& worker,
         return WriteRun(*request, std::move(result), &response);
       });
     }
-    s = SayError(*request, s, &response);
+    s = OrSayError(s, *request, &response);
     call->Finish(AnswerWith(s, response));
   };
   const Status begun = Guarded("a method", [&]() -> Status {
@@ -116,7 +96,7 @@ void BeginRunGraph(const std::shared_ptr<Worker>& worker,
 Method RunGraphMethod(const std::shared_ptr<Worker>& w) {
   return OnThread<RunGraphRequest, RunGraphResponse>(
       [w](CallScope& scope, const RunGraphRequest& in, RunGraphResponse* out) {
-        return SayError(in, RunGraph(*w, scope, in, out), out);
+        return OrSayError(RunGraph(*w, scope, in, out), in, out);
       },
       [w](const auto& in) { return w->EndsSoon(in); },
       [w](const auto& call, const auto& in) {
@@ -168,7 +148,7 @@ void RunAndPull(const std::shared_ptr<Worker>& worker,
   pull.set_step_id(run.step_id());
   pull.mutable_rendezvous_key()->Swap(request->mutable_rendezvous_key());
   if (worker->MayPause(run)) {
-    const auto paused = PausedRunOf(call);
+    const auto paused = std::make_shared<PausedRun>(LaterOf(call));
     return BeginAndGive(
         worker, call, std::move(pull), [paused] { paused->Stop(); },
         [&](const std::function<void(const Status&)>& ended) {
