@@ -153,13 +153,16 @@ void Turn::Pump(int to) {
       out.parts.pop_front();
     }
     out.sends = sends;
-    if (!sends) {
-      out.ended = true;
-      out.call = nullptr;
-    }
+    if (!sends) out.call = nullptr;
   }
   if (!sends) {
     call->Finish(AnswerOf(OkStatus(), std::move(part)));
+    {
+      // Behind the answer: whose turns are all settled may stop, which ends
+      // calls that are not answered.
+      MutexLock lock(mutex_);
+      out_[to].ended = true;
+    }
     return TellSettled();
   }
   call->Send(std::move(part), [self = shared_from_this(), to](bool goes_on) {

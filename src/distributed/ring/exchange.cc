@@ -67,6 +67,7 @@ void BufExchange::Answer(const tensorflow::RecvBufRequest& request,
       content = std::move(spot->second.given.front());
       spot->second.given.pop_front();
       if (spot->second.given.empty()) group.spots.erase(spot);
+      ++answering_;
     } else if (asking_ >= kMostAsking) {
       s = absl::ResourceExhaustedError("too many ask for parts of collectives");
     } else {
@@ -77,7 +78,12 @@ void BufExchange::Answer(const tensorflow::RecvBufRequest& request,
     if (group.status.ok() && group.spots.empty()) groups_.erase(group_key);
   }
   if (!s.ok()) return call->Finish(AnswerOf(s));
-  if (!waits) return call->Finish(AnswerWith(content, request.num_bytes()));
+  if (!waits) {
+    call->Finish(AnswerWith(content, request.num_bytes()));
+    MutexLock lock(mutex_);
+    --answering_;
+    return;
+  }
   call->OnCancel([weak = weak_from_this(), group_key, key,
                   held = std::weak_ptr<ServerCall>(call)] {
     const auto self = weak.lock();
@@ -139,6 +145,7 @@ void BufExchange::Forget() {
 
 bool BufExchange::Owes() {
   MutexLock lock(mutex_);
+  if (answering_ > 0) return true;
   for (const auto& [unused, group] : groups_) {
     for (const auto& [key, spot] : group.spots) {
       if (!spot.given.empty()) return true;

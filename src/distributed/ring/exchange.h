@@ -31,7 +31,7 @@ class BufExchange : public std::enable_shared_from_this<BufExchange> {
   void EndAll(const Status& why);
   // Groups that have ended may begin again.
   void Forget();
-  // Whether somebody is yet to ask for what was given.
+  // Whether somebody is yet to ask for what was given, or to be answered.
   bool Owes();
 
  private:
@@ -56,6 +56,8 @@ class BufExchange : public std::enable_shared_from_this<BufExchange> {
   Status ended_ ABSL_GUARDED_BY(mutex_);
   std::map<int64_t, Group> groups_ ABSL_GUARDED_BY(mutex_);
   size_t asking_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Calls that are being answered: the part is taken, the answer not yet given.
+  size_t answering_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace headrace::distributed

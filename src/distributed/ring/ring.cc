@@ -325,8 +325,10 @@ StatusOr<Tensor> RingCollectives::Run(const CollectiveCall& call) {
   HR_RETURN_IF_ERROR(JoinGroup(call.member, &group, &rank));
   if (group->size == 1) return ResultAlone(call);
   const std::pair<int, int64_t> key(rank, call.instance_key);
+  int64_t failures = 0;  // before this call
   {
     MutexLock lock(mutex_);
+    failures = failures_;
     if (!group->running.insert(key).second) {
       return InvalidArgument("rank ", rank, " takes part in instance ",
                              call.instance_key, " of group ",
@@ -338,6 +340,7 @@ StatusOr<Tensor> RingCollectives::Run(const CollectiveCall& call) {
   {
     MutexLock lock(mutex_);
     group->running.erase(key);
+    if (result.ok() && failures == failures_) failed_ = OkStatus();
   }
   // Others would wait for ever for a member that went away.
   if (!result.ok()) End(call.member.group_key, *group, result.status());
@@ -352,6 +355,7 @@ void RingCollectives::End(int64_t group_key, Group& group, const Status& why) {
     MutexLock lock(mutex_);
     if (group.status.ok()) group.status = why;
     if (failed_.ok()) failed_ = why;
+    ++failures_;
     calls = group.calls;
   }
   exchange_->End(group_key, AbortedBy(why));

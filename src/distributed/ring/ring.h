@@ -48,7 +48,8 @@ class RingCollectives : public std::enable_shared_from_this<RingCollectives> {
   void Abort(const Status& why);
   // Groups are forgotten: their members join anew.
   void Forget(const Status& why);
-  // Why the first group ended that did; OK where none has.
+  // Why the first group ended since the last call that began later and succeeded;
+  // OK where none has. A program that went on did not end by that failure.
   Status Failure();
   // Whether a neighbour is yet to ask for its part.
   bool Owes() { return exchange_->Owes(); }
@@ -103,6 +104,7 @@ class RingCollectives : public std::enable_shared_from_this<RingCollectives> {
   Mutex mutex_;
   Status aborted_ ABSL_GUARDED_BY(mutex_);
   Status failed_ ABSL_GUARDED_BY(mutex_);
+  int64_t failures_ ABSL_GUARDED_BY(mutex_) = 0;  // groups that ended, ever
   std::map<int64_t, GroupRef> groups_ ABSL_GUARDED_BY(mutex_);
   std::map<CallKey, std::string> turns_ ABSL_GUARDED_BY(mutex_);
 };

@@ -259,6 +259,30 @@ TEST(RingTest, AMemberThatDies) {
   }
 }
 
+// A program that went on behind a failure does not end by it, and its end must
+// not end what others still take of the last sums.
+TEST(RingTest, AFailureIsOverWhenALaterCallSucceeds) {
+  Rings tasks(2);
+  const Tensor rows = Counted<float>(DType::kFloat, Shape{4}, 0);
+  const auto results = [&](CollectiveKind kind, int64_t group_key) {
+    return tasks.Run([&](int) {
+      CollectiveCall call = CallOfKind(kind, 2, 5, rows);
+      call.member.group_key = group_key;
+      return call;
+    });
+  };
+  for (const auto& r : results(CollectiveKind::kReduceScatter, 7)) {
+    EXPECT_TRUE(absl::IsInternal(r.status())) << r.status();
+  }
+  for (auto& e : tasks.engines) {
+    EXPECT_TRUE(absl::IsInternal(e->RingFailure())) << e->RingFailure();
+  }
+  for (const auto& r : results(CollectiveKind::kReduce, 8)) {
+    EXPECT_TRUE(r.ok()) << r.status();
+  }
+  for (auto& e : tasks.engines) EXPECT_TRUE(e->RingFailure().ok());
+}
+
 TEST(RingTest, ThoseWhoDoNotComeAreWaitedForSoLong) {
   Rings tasks(2, milliseconds(200));
   CollectiveCall call = CallOfKind(CollectiveKind::kReduce, 2, 5,
