@@ -133,7 +133,8 @@ def test_versions_change_under_load(base, tmp_path):
             small_models.scale(base / str(version), version)
             shutil.rmtree(base / str(version - 1))
             running.wait_until(lambda v=version: server.states("m").get(v) == AVAILABLE)
-            clients.wait_for(1)
+            # One more than there are clients, each of which may have asked before.
+            clients.wait_for(4)
         clients.end()
         assert clients.lost == []
         assert max(clients.versions) == changes + 1
