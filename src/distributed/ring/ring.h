@@ -48,8 +48,9 @@ class RingCollectives : public std::enable_shared_from_this<RingCollectives> {
   void Abort(const Status& why);
   // Groups are forgotten: their members join anew.
   void Forget(const Status& why);
-  // Why the first group ended since the last call that began later and succeeded;
-  // OK where none has. A program that went on did not end by that failure.
+  // Why the first group ended since the last call that began later and
+  // succeeded; OK where none has. A program that went on did not end by that
+  // failure.
   Status Failure();
   // Whether a neighbour is yet to ask for its part.
   bool Owes() { return exchange_->Owes(); }
