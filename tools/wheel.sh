@@ -25,7 +25,7 @@ find "$tree" -name __pycache__ -prune -exec rm -r {} +
 rm "$raw"/headrace-*.whl
 python -m wheel pack -d "$raw" "$tree" >/dev/null
 # The platform tag is the oldest that the module's symbols allow.
-python -m auditwheel -v repair --strip --disable-isa-ext-check \
+python -m auditwheel -v repair -z 9 --strip --disable-isa-ext-check \
   --only-plat -w "$raw/repaired" "$raw"/headrace-*.whl >build-wheel/wheel.log 2>&1 ||
   { tail -n 20 build-wheel/wheel.log >&2; exit 1; }
 wheel=$(basename "$raw"/repaired/headrace-*.whl)
