@@ -109,6 +109,10 @@ class Load:
         wanted = self.asked + more
         running.wait_until(lambda: self.asked >= wanted or self.lost)
 
+    def wait_for_newer(self):
+        """Until one has an answer to what it asked from now on: each may have asked before."""
+        self.wait_for(len(self._clients) + 1)
+
     def end(self):
         self._done.set()
         for client in self._clients:
@@ -133,8 +137,7 @@ def test_versions_change_under_load(base, tmp_path):
             small_models.scale(base / str(version), version)
             shutil.rmtree(base / str(version - 1))
             running.wait_until(lambda v=version: server.states("m").get(v) == AVAILABLE)
-            # One more than there are clients, each of which may have asked before.
-            clients.wait_for(4)
+            clients.wait_for_newer()
         clients.end()
         assert clients.lost == []
         assert max(clients.versions) == changes + 1
